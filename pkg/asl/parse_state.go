@@ -86,6 +86,10 @@ func (s *seriesParser) stateOf(step *flow.Step, n *document.Node) {
 	case "Map":
 		step.Kind = s.forMap(step, d, n)
 	}
+	if handlers := step.Handlers(); handlers != nil {
+		handlers.Retry = s.retry(n)
+		s.catch(handlers, d, n)
+	}
 	if strings.HasPrefix(fields, "Next") {
 		s.next(step, n)
 	}
@@ -419,7 +423,6 @@ func (p *parser) fork(step *flow.Step) (leave func()) {
 func (s *seriesParser) parallel(step *flow.Step, d *data, n *document.Node) *flow.Parallel {
 	defer s.fork(step)()
 	d.work, d.result = branchWork, itemOutputs
-	s.refuseHandlers(n)
 	parallel := &flow.Parallel{}
 	field := s.required(n, "Branches")
 	if field == nil {
@@ -450,15 +453,6 @@ func (p *parser) inner(n *document.Node, step *flow.Step, in around) []*flow.Ste
 	return p.states(n, step, in)
 }
 
-// refuseHandlers reports that a fork has Retry or Catch.
-func (p *parser) refuseHandlers(n *document.Node) {
-	for _, name := range []string{"Retry", "Catch"} {
-		if field := n.Get(name); field != nil {
-			p.Problem(field.Pos, "%s: %s of a Parallel or a Map is not served yet; move it to the tasks inside", p.place(), name)
-		}
-	}
-}
-
 func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.Foreach {
 	defer s.fork(step)()
 	m := &mapData{items: s.pathField(n, "ItemsPath"), numbered: s.contextRead}
@@ -470,7 +464,6 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		m.list = s.templateOf(n, "Items")
 	}
 	d.work, d.result = m.work, itemOutputs
-	s.refuseHandlers(n)
 	for _, name := range strings.Fields(distributedFields) {
 		if field := n.Get(name); field != nil {
 			s.Problem(field.Pos, "%s: %s belongs to a Map in mode DISTRIBUTED, which is not served yet; use mode INLINE", s.place(), name)

@@ -25,8 +25,6 @@ func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Ta
 		s.resource(task, d, field, n)
 	}
 	s.limits(task, d, n)
-	task.Retry = s.retry(n)
-	s.catch(task, d, n)
 	return task
 }
 
@@ -330,7 +328,7 @@ func (p *parser) retry(n *document.Node) (policies []flow.Retry) {
 	return policies
 }
 
-func (s *seriesParser) catch(task *flow.Task, d *data, n *document.Node) {
+func (s *seriesParser) catch(h *flow.Handlers, d *data, n *document.Node) {
 	field := n.Get("Catch")
 	if field == nil {
 		return
@@ -338,7 +336,7 @@ func (s *seriesParser) catch(task *flow.Task, d *data, n *document.Node) {
 	if field.Kind != document.Sequence {
 		s.unfit(field, "Catch", "an array of objects with ErrorEquals and Next")
 	}
-	task.Catch = make([]flow.Catch, len(field.Items))
+	h.Catch = make([]flow.Catch, len(field.Items))
 	d.catches = make([]exitData, len(field.Items))
 	s.inCatch = true
 	defer func() { s.inCatch = false }()
@@ -352,10 +350,10 @@ func (s *seriesParser) catch(task *flow.Task, d *data, n *document.Node) {
 			continue
 		}
 		s.fields(item, "an entry of Catch", allowed...)
-		task.Catch[i].Errors = s.errorEquals(item, i == len(field.Items)-1)
+		h.Catch[i].Errors = s.errorEquals(item, i == len(field.Items)-1)
 		d.catches[i] = exitData{s.resultPath(item), s.produced(item), s.assign(item)}
 		if next := s.required(item, "Next"); next != nil {
-			s.jumps = append(s.jumps, jump{next, s.state, "Next", &task.Catch[i].Goto})
+			s.jumps = append(s.jumps, jump{next, s.state, "Next", &h.Catch[i].Goto})
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (a *abandonment) endIfNeeded(ctx context.Context) (Abandoned, error) {
 	}
 	// A worker that handled another delivery of the wake may still be at work (rule 7).
 	entered, unresolved := machine.Unresolved(state, a.wake.Cause)
-	if _, mayLive := a.mayLive(entered, a.WorkerDeadAfter); unresolved && mayLive && !stopsLanes(state) {
+	if _, mayLive := a.mayLive(entered, a.WorkerDeadAfter); unresolved && mayLive && !state.StopsLanes() {
 		return AbandonedNot, nil
 	}
 	err = a.endAt(ctx, base, state)
@@ -100,7 +100,7 @@ func (a *abandonment) isNeeded(ctx context.Context, base Item, state machine.Sta
 		return due.overdue() > Lateness, err
 	case wake.isOfJoin(state.Waiting):
 		record, all, err := a.joined(ctx, base.Execution, state.Waiting)
-		return all || record.Failed != NoLane && state.Ending == nil, err
+		return all || record.Failed != NoLane && !state.StopsLanes(), err
 	}
 	signal, err := a.signal(ctx, wake, base, state)
 	if CodeOf(err) == CodeDefect { // the record of the token is damaged: any wake that reads it ends the execution
@@ -114,7 +114,7 @@ func (a *abandonment) isNeeded(ctx context.Context, base Item, state machine.Sta
 func (a *abandonment) entryIsNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
 	w := state.Waiting
 	switch {
-	case state.Ending != nil && state.Ending.By == a.wake.Cause:
+	case state.Ending != nil && state.Ending.By == a.wake.Cause, state.Ending == nil && state.StopsLanes():
 	case w.Fork() != nil: // if the last lane has a log, all were sent (rule 15)
 		lanes := lanesOf(base.Execution, w.Attempt.Number, w.Fork().Lanes)
 		lost, err := a.withoutLog(ctx, lanes[len(lanes)-1:])

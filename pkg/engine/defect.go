@@ -56,7 +56,7 @@ func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State)
 	if err != nil {
 		return err
 	}
-	if joined || !stopsLanes(state) {
+	if joined || state.Ending == nil || !state.StopsLanes() {
 		var events []machine.Event
 		before := state
 		state, events = machine.Abandon(state, record, joined, a.cause, a.entry(a.wake.Cause))
@@ -68,7 +68,7 @@ func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State)
 			a.Tracer.Trace(TracedCommit{before, state, flow, events})
 		}
 	}
-	if stopsLanes(state) {
+	if state.StopsLanes() {
 		err = forks{a.session}.stop(ctx, base.Execution, state)
 	}
 	return err

@@ -61,7 +61,8 @@
 //     record. One lane is no fork: its series runs in the log itself.
 //  15. The log commits that it waits for its lanes, then sends each lane a start wake, and the last
 //     lane's after the others were accepted. If the last lane has a log, all were sent.
-//  16. A lane without a log starts if the latest item of its parent waits for it and is not ending.
+//  16. A lane without a log starts if the latest item of its parent waits for it, and is neither
+//     ending nor closing.
 //     Its first item is what it waits for after its first call, or its end.
 //  17. The terminal item of a lane is followed by its join, then by a wake to the parent: joined if
 //     all have joined, or else failed if this lane failed first. A redelivered wake repeats both at
@@ -69,11 +70,11 @@
 //  18. The wake of a join reads the join record. Only the wake joined acts on a full record: the
 //     step goes on or fails, and fails too if no lane has the last items. A worker that finds the
 //     record full on another wake sends joined, because a twin may have deleted the message of
-//     both. A failure before that makes the log ending.
+//     both. A failure before that closes the attempt (rule 30).
 //  19. An ending log with lanes sends a stop wake to each lane that has not joined, or joined if all
 //     have, and ends on joined. The wake that ended it repeats that at once.
-//  20. The parent's ending state is the request to stop a lane. A lane without a log is put as
-//     stopped, and one that has ended joins again.
+//  20. The parent's ending or closing state is the request to stop a lane. A lane without a log is
+//     put as stopped, and one that has ended joins again.
 //  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
 //     makes it ending.
 //  22. A direct call follows a commit in the same worker only if its time limit fits into the rest
@@ -108,6 +109,16 @@
 //     ends. The record keeps that claim.
 //  29. A commit between two items has its cause and is unresolved as a pending call is (rule 7). A
 //     worker with results that the log lacks goes on at once.
+//
+// Rules 30 and 31 are about forks that failed:
+//
+//  30. A failed fork closes its attempt: the log commits that with its cause, opens nothing, and
+//     sends stop wakes as in rule 19. The wake that closed it repeats that at once. A stop or the
+//     time limit makes the log ending. In format 1 a failed fork makes the log ending instead.
+//  31. When all lanes of the closed attempt have joined, the step handles the error of the lane that
+//     failed first. A retry is a new attempt with lanes and a join record of its own, and its pause
+//     is a wait with a timer. A catch enters its step. Without either the log fails. A fork with
+//     retry or catch always has lanes.
 //
 // Rule 33 is about restored backups:
 //

@@ -133,12 +133,6 @@ func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
 	return c.Wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
 }
 
-// stopsLanes reports whether the state is ending and its lanes are being stopped. That is repeated
-// at once (rule 19).
-func stopsLanes(state machine.State) bool {
-	return state.Ending != nil && state.Waiting.Fork() != nil
-}
-
 // joined returns the join record of the fork that the state waits for, and whether all lanes are in
 // it.
 func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (record JoinRecord, all bool, err error) {
@@ -158,7 +152,7 @@ func (f forks) joinSignal(ctx context.Context, id ID, state machine.State, cause
 		return nil, f.sendJoined(ctx, id, state.Waiting.Attempt.Number)
 	case all:
 		return f.allJoined(ctx, id, state, record)
-	case record.Failed == NoLane, state.Ending != nil:
+	case record.Failed == NoLane, state.StopsLanes():
 		return nil, nil
 	}
 	failure, err := f.failureOf(ctx, id, state.Waiting, record)
@@ -170,6 +164,8 @@ func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record
 	signal := machine.LanesJoined{At: f.Now(), Attempt: state.Waiting.Attempt}
 	switch {
 	case state.Ending != nil: // its end is decided
+	case state.StopsLanes():
+		signal.Failure = *state.Waiting.Fork().Closing
 	case record.Failed != NoLane:
 		signal.Failure, err = f.failureOf(ctx, id, state.Waiting, record)
 	default:
@@ -317,7 +313,7 @@ func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string
 }
 
 // stop sends a stop wake to each lane that has not joined, or the wake of the join if all have
-// (rule 19).
+// (rules 19 and 30).
 func (f forks) stop(ctx context.Context, id ID, state machine.State) error {
 	record, all, err := f.joined(ctx, id, state.Waiting)
 	if err != nil {

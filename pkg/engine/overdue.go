@@ -69,7 +69,7 @@ func (d *due) add(ctx context.Context, s machine.State) error {
 	switch w := s.Waiting; {
 	case s.Ending != nil:
 		d.dead(s.Ending.Since)
-	case pending && slices.Contains(Needs(s), "submit"):
+	case s.StopsLanes(), pending && slices.Contains(Needs(s), "submit"):
 		d.dead(entered.Since)
 	case w.Fork() != nil:
 		return d.addLanes(ctx, s.ID(), w)

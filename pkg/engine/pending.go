@@ -24,7 +24,7 @@ func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state
 		executed = machine.ExecutedNever
 	case entered.Generation != h.Generation:
 		executed = machine.ExecutedQueueLost
-	case mayLive && !inMemory && !stopsLanes(state) && !wake.onlyNotifies(state):
+	case mayLive && !inMemory && !state.StopsLanes() && !wake.onlyNotifies(state):
 		return Disposition{RetryAt: until}, nil
 	}
 	d, err := h.loadDraft(ctx, wake.Cause, base, state)

@@ -206,7 +206,7 @@ func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine
 	switch {
 	case !pending || h.canOnlyEnd(state):
 		return done, h.endIfOvertime(ctx, wake, base, state)
-	case state.Waiting.Fork() != nil && state.Ending == nil:
+	case state.Waiting.Fork() != nil && !state.StopsLanes():
 		return h.rearmLanes(ctx, wake, base, state)
 	}
 	return h.resumePending(ctx, wake, base, state, entered)

@@ -31,8 +31,9 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 			return err
 		}
 	}
-	// The wake of an ending stops the lanes (rule 19). Until then they must not go on.
-	if waiting := state.Waiting; waiting.Fork() != nil && state.Ending == nil {
+	// The wake of an ending or a closing stops the lanes (rules 19 and 30). Until then they must
+	// not go on.
+	if waiting := state.Waiting; waiting.Fork() != nil && !state.StopsLanes() {
 		if err := w.recoverLanes(ctx, latest.Execution, waiting); err != nil {
 			return err
 		}

@@ -9,12 +9,12 @@ const (
 	defaultMaxAttempts = 3
 )
 
-// failures reads the retry and catch fields of a task.
-func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
+// failures reads the retry and catch fields of a task that calls the resource, or of a fork.
+func (p *parser) failures(h *flow.Handlers, resource flow.Resource, step *flow.Step, f *fields) {
 	for _, item := range f.items("retry") {
 		if policy := p.fields(item, "policy"); policy != nil {
-			task.Retry = append(task.Retry, flow.Retry{
-				Errors:      policy.errorNames(task.Resource),
+			h.Retry = append(h.Retry, flow.Retry{
+				Errors:      policy.errorNames(resource),
 				Interval:    policy.seconds("intervalSeconds", defaultInterval),
 				MaxInterval: policy.seconds("maxIntervalSeconds", int64(flow.MaxInterval.Seconds())),
 				Multiplier:  policy.factor("multiplier", defaultMultiplier),
@@ -23,7 +23,7 @@ func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 		}
 	}
 	items := f.items("catch")
-	task.Catch = make([]flow.Catch, len(items)) // gotos are filled in later
+	h.Catch = make([]flow.Catch, len(items)) // gotos are filled in later
 	for i, item := range items {
 		entry := p.fields(item, "entry")
 		if entry == nil {
@@ -32,9 +32,9 @@ func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 		if entry.get("steps") == nil && entry.get("goto") == nil {
 			entry.missing(`an entry of catch has neither "goto" nor "steps"; write one of them, or both`)
 		}
-		task.Catch[i].Errors = entry.errorNames(task.Resource)
-		task.Catch[i].Steps = p.steps(entry, step)
-		p.jump(entry, step, &task.Catch[i].Goto)
+		h.Catch[i].Errors = entry.errorNames(resource)
+		h.Catch[i].Steps = p.steps(entry, step)
+		p.jump(entry, step, &h.Catch[i].Goto)
 	}
 	DataOf(step).Errors = f.mappings("errorMappings")
 	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {

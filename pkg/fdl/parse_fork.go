@@ -5,8 +5,12 @@ import (
 	"github.com/waitless/waitless/pkg/flow/document"
 )
 
+// anyError is the resource of a fork, as far as the names of errors depend on it: a sub-flow in it
+// may fail with any name.
+var anyError = flow.Resource{Subflow: true}
+
 func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
-	defer p.fork(step)()
+	leave := p.fork(step)
 	items := f.items("branches")
 	if len(items) > flow.MaxBranches {
 		p.Problem(f.get("branches").Pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
@@ -18,6 +22,8 @@ func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
 			parallel.Branches = append(parallel.Branches, p.steps(branch, step))
 		}
 	}
+	leave()
+	p.failures(&parallel.Handlers, anyError, step, f)
 	return parallel
 }
 

@@ -15,7 +15,7 @@ import (
 // steps reads steps that run one after the other. The owner is nil for the flow.
 func (p *parser) steps(f *fields, owner *flow.Step) []*flow.Step {
 	var all []*flow.Step
-	series := &flow.Series{Owner: owner}
+	series := &flow.Series{Owner: owner, InCatch: f.name == "entry"}
 	for _, item := range f.items("steps") {
 		step := p.step(item, series)
 		if step == nil {
@@ -100,7 +100,7 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 	case "parallel":
 		return p.parallel(step, f)
 	case "foreach":
-		defer p.fork(step)()
+		leave := p.fork(step)
 		foreach := &flow.Foreach{MaxConcurrency: int(f.whole("maxConcurrency", flow.MaxConcurrency))}
 		if n := f.get("iterationMapping"); n != nil {
 			if mapping := p.fields(n, "iterationMapping"); mapping != nil {
@@ -108,6 +108,8 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 			}
 		}
 		foreach.Steps = p.steps(f, step)
+		leave()
+		p.failures(&foreach.Handlers, anyError, step, f)
 		return foreach
 	case "succeed":
 		return &flow.Succeed{}

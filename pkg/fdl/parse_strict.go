@@ -123,11 +123,7 @@ func (p *parser) firstSteps() {
 	}
 	for _, s := range p.locals {
 		series := s.step.Series
-		isInCatch := false
-		if series.Owner != nil {
-			_, isInCatch = series.Owner.Kind.(*flow.Task)
-		}
-		if series.Steps[0] == s.step && !isInCatch && !targets[s.step] {
+		if series.Steps[0] == s.step && !series.InCatch && !targets[s.step] {
 			p.strict(s.at, "source %s is missing: $local is empty at the first step, so the target is left out", s.path)
 		}
 	}

@@ -52,7 +52,7 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 		p.Problem(n.Pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
 	}
 	task.Poll = p.poll(task, f)
-	p.failures(task, step, f)
+	p.failures(&task.Handlers, task.Resource, step, f)
 	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path == callbackURL })
 	if n := f.get("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.Pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")

@@ -50,22 +50,25 @@ func (p *parser) after(step *flow.Step) []*flow.Step {
 			return p.afterBranches(append(branches[:len(branches):len(branches)], *kind.Default), next)
 		}
 		return append(p.afterBranches(branches, next), next)
-	case *flow.Task:
-		after := []*flow.Step{next}
-		for _, entry := range kind.Catch {
-			after = append(after, p.afterBranches([]flow.Branch{{Steps: entry.Steps, Goto: entry.Goto}}, next)...)
-		}
-		return after
 	case *flow.Foreach: // a list may be empty
 		p.completes(kind.Steps)
 	case *flow.Parallel:
-		failing := slices.DeleteFunc(slices.Clone(kind.Branches), p.completes)
-		if len(failing) > 0 {
-			return nil
+		if failing := slices.DeleteFunc(slices.Clone(kind.Branches), p.completes); len(failing) > 0 {
+			return p.afterCatches(step, next)
 		}
-	case *flow.Pass, *flow.Wait:
+	case *flow.Pass, *flow.Wait, *flow.Task:
 	}
-	return []*flow.Step{next}
+	return append(p.afterCatches(step, next), next)
+}
+
+// afterCatches returns the steps that follow the entries of the step's catch.
+func (p *parser) afterCatches(step, next *flow.Step) (after []*flow.Step) {
+	if handlers := step.Handlers(); handlers != nil {
+		for _, entry := range handlers.Catch {
+			after = append(after, p.afterBranches([]flow.Branch{{Steps: entry.Steps, Goto: entry.Goto}}, next)...)
+		}
+	}
+	return after
 }
 
 // afterBranches returns the steps that follow the branches of a choice. No step follows a branch

@@ -91,11 +91,35 @@ func (s *Step) IsFork() bool {
 	return false
 }
 
+// Handlers returns the retry and the catch of the step, nil if its type has none.
+func (s *Step) Handlers() *Handlers {
+	switch kind := s.Kind.(type) {
+	case *Task:
+		return &kind.Handlers
+	case *Parallel:
+		return &kind.Handlers
+	case *Foreach:
+		return &kind.Handlers
+	case *Pass, *Wait, *Choice, *Succeed, *Fail:
+	}
+	return nil
+}
+
 // Series are steps that run one after the other: the steps of the flow, of a branch, of an entry of
 // a catch, or of an iteration of a foreach. A goto does not leave its series.
 type Series struct {
 	Steps []*Step
 	Owner *Step // the step that the series belongs to, nil for the flow
+	// InCatch says that the series belongs to an entry of the owner's catch.
+	InCatch bool
+}
+
+// Fork returns the fork that runs the series beside others, nil for other series.
+func (s *Series) Fork() *Step {
+	if s.Owner == nil || s.InCatch || !s.Owner.IsFork() {
+		return nil
+	}
+	return s.Owner
 }
 
 // Kind says how a step works. It is one of [*Task], [*Pass], [*Wait], [*Choice], [*Parallel],
@@ -162,6 +186,11 @@ type (
 		CallbackURL bool
 		// Poll is set for a task that waits for a condition.
 		Poll *Poll
+		Handlers
+	}
+
+	// Handlers say what follows a failed attempt of a task, a parallel or a foreach.
+	Handlers struct {
 		// Retry are the policies for failed attempts, in order of precedence.
 		Retry []Retry
 		// Catch is where the flow continues after a failed attempt that is not retried, in order of
@@ -206,7 +235,7 @@ type (
 	Catch struct {
 		Errors []string
 		Steps  []*Step
-		Goto   *Step // a step in the same list as the task, nil to continue after the task
+		Goto   *Step // a step in the same list as the step that failed, nil to continue after that
 	}
 
 	// Pass computes its output from its input.
@@ -236,6 +265,7 @@ type (
 	// Parallel runs its branches side by side. Its local value is the list of theirs.
 	Parallel struct {
 		Branches [][]*Step // up to [MaxBranches], each with a step
+		Handlers
 	}
 
 	// Foreach runs its steps once for each element of a list. Its local value is the list of the
@@ -250,6 +280,7 @@ type (
 		// AtOnce selects a number in place of MaxConcurrency; the zero path selects none.
 		AtOnce expr.Path
 		Steps  []*Step
+		Handlers
 	}
 
 	// Succeed ends its series.

@@ -23,25 +23,26 @@ type Coverage struct {
 func partsOf(def *flow.Flow) (parts []string) {
 	for _, step := range def.All {
 		parts = append(parts, "step "+step.Name)
-		switch kind := step.Kind.(type) {
-		case *flow.Choice:
-			for i := range kind.Branches {
-				parts = append(parts, branchOf(step, kind, i))
+		if choice, ok := step.Kind.(*flow.Choice); ok {
+			for i := range choice.Branches {
+				parts = append(parts, branchOf(step, choice, i))
 			}
-			if kind.Default != nil || !def.IsMachine { // without Default a machine fails
-				parts = append(parts, branchOf(step, kind, len(kind.Branches)))
+			if choice.Default != nil || !def.IsMachine { // without Default a machine fails
+				parts = append(parts, branchOf(step, choice, len(choice.Branches)))
 			}
-		case *flow.Task:
-			for _, policy := range kind.Retry {
-				if policy.MaxAttempts > 0 {
-					parts = append(parts, handlerOf("retry", step, policy.Errors))
-				}
-				parts = append(parts, lastRetryOf(step, policy))
+		}
+		handlers := step.Handlers()
+		if handlers == nil {
+			continue
+		}
+		for _, policy := range handlers.Retry {
+			if policy.MaxAttempts > 0 {
+				parts = append(parts, handlerOf("retry", step, policy.Errors))
 			}
-			for _, entry := range kind.Catch {
-				parts = append(parts, handlerOf("catch", step, entry.Errors))
-			}
-		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
+			parts = append(parts, lastRetryOf(step, policy))
+		}
+		for _, entry := range handlers.Catch {
+			parts = append(parts, handlerOf("catch", step, entry.Errors))
 		}
 	}
 	return parts
@@ -78,35 +79,56 @@ type triedStep struct {
 	step int
 }
 
-// retries follows the attempts of tasks in a history.
-type retries map[triedStep]*tries
+// retries follows the attempts of tasks and forks in a history.
+type retries struct {
+	steps map[triedStep]*tries
+	// inside has the error of the last step that failed inside of a fork, by the fork's index: a
+	// failed attempt of a fork has no event.
+	inside map[int]string
+}
 
-// add adds an event of a task, and returns the part of the flow that it covers, "" for none.
-func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task, mayMatch matcher) string {
-	key := triedStep{e.Log, e.Step}
-	t := r[key]
+// add adds an event of a step, and returns the part of the flow that it covers, "" for none.
+func (r retries) add(e machine.Event, step *flow.Step, mayMatch matcher) string {
+	if e.Type == machine.StepFailed {
+		for _, fork := range machine.ForksAround(step) {
+			r.inside[fork.Index] = e.Error
+		}
+	}
+	handlers := step.Handlers()
+	if handlers == nil {
+		return ""
+	}
+	policies, key := handlers.Retry, triedStep{e.Log, e.Step}
+	t := r.steps[key]
 	if e.Type == machine.StepEntered || t == nil {
-		t = &tries{make([]int, len(task.Retry)), -1}
-		r[key] = t
+		t = &tries{make([]int, len(policies)), -1}
+		r.steps[key] = t
+	}
+	policyOf := func(failure string) int {
+		return slices.IndexFunc(policies, func(policy flow.Retry) bool { return mayMatch(policy.Errors, failure) })
+	}
+	again := e.Type == machine.TaskScheduled || e.Type == machine.StepStarted
+	if step.IsFork() && (again || e.Type == machine.StepFailed) {
+		t.failed = policyOf(r.inside[step.Index])
 	}
 	switch {
 	case e.Type == machine.TaskFailed, e.Type == machine.TaskSubmitFailed, e.Type == machine.TaskTimedOut:
-		t.failed = slices.IndexFunc(task.Retry, func(policy flow.Retry) bool { return mayMatch(policy.Errors, e.Error) })
+		t.failed = policyOf(e.Error)
 	case t.failed < 0:
-	case e.Type == machine.TaskScheduled:
-		policy := task.Retry[t.failed]
+	case again:
+		policy := policies[t.failed]
 		t.retried[t.failed]++
 		t.failed = -1
 		return handlerOf("retry", step, policy.Errors)
-	case e.Type == machine.StepFailed && t.retried[t.failed] == task.Retry[t.failed].MaxAttempts:
-		return lastRetryOf(step, task.Retry[t.failed])
+	case e.Type == machine.StepFailed && t.retried[t.failed] == policies[t.failed].MaxAttempts:
+		return lastRetryOf(step, policies[t.failed])
 	}
 	return ""
 }
 
 // covered reads the path of an execution from its history.
 func covered(def *flow.Flow, events []machine.Event) Coverage {
-	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{}
+	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{map[triedStep]*tries{}, map[int]string{}}
 	mayMatch := matcherOf(def)
 	choices := map[machine.ID]*flow.Step{} // the choice that a log has left last
 	for _, e := range events {
@@ -114,22 +136,18 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 			continue
 		}
 		step := def.All[e.Step]
-		switch kind := step.Kind.(type) {
-		case *flow.Choice:
-			if def.IsMachine && e.Type == machine.StepExited {
-				choices[e.Log] = step
-			} else if !def.IsMachine && e.Type == machine.StepEntered {
-				scope := expr.Scope{Self: e.Input}
-				i := slices.IndexFunc(kind.Branches, func(b flow.Branch) bool { return b.Condition.Holds(&scope) })
-				c.met[branchOf(step, kind, (i+len(kind.Branches)+1)%(len(kind.Branches)+1))] = true
+		if choice, ok := step.Kind.(*flow.Choice); ok && def.IsMachine && e.Type == machine.StepExited {
+			choices[e.Log] = step
+		} else if ok && !def.IsMachine && e.Type == machine.StepEntered {
+			scope := expr.Scope{Self: e.Input}
+			i := slices.IndexFunc(choice.Branches, func(b flow.Branch) bool { return b.Condition.Holds(&scope) })
+			c.met[branchOf(step, choice, (i+len(choice.Branches)+1)%(len(choice.Branches)+1))] = true
+		}
+		c.met[tried.add(e, step, mayMatch)] = true
+		if handlers := step.Handlers(); handlers != nil && e.Type == machine.StepFailed {
+			if i := slices.IndexFunc(handlers.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) }); i >= 0 {
+				c.met[handlerOf("catch", step, handlers.Catch[i].Errors)] = true
 			}
-		case *flow.Task:
-			c.met[tried.add(e, step, kind, mayMatch)] = true
-			i := slices.IndexFunc(kind.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) })
-			if e.Type == machine.StepFailed && i >= 0 {
-				c.met[handlerOf("catch", step, kind.Catch[i].Errors)] = true
-			}
-		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}
 		if e.Type == machine.StepEntered {
 			c.met["step "+step.Name] = true

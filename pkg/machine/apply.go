@@ -102,7 +102,7 @@ func (r *run) concerns(sig Signal) bool {
 	case LanesJoined:
 		return forLanes(sig.Attempt)
 	case LaneFailed:
-		return forLanes(sig.Attempt) && s.Ending == nil
+		return forLanes(sig.Attempt) && !s.StopsLanes()
 	case ItemsClaimed:
 		return s.waitsForItems() && w.Attempt == sig.Attempt
 	case TimerDue, StopRequested:
@@ -124,6 +124,10 @@ func (r *run) start() {
 	}
 	if step := r.needsCallbackBase(); step != nil {
 		r.failExecution(nil, noCallbackBase(step.Name, r.env.Limits.Hints.CallbackBase))
+		return
+	}
+	if err := r.needsNewerFormat(); err != nil {
+		r.failExecution(nil, *err)
 		return
 	}
 	input := r.env.Flow.Data.Enter(r.frame(nil, s.Input, value.Missing(), 0, 0)).Input

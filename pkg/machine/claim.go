@@ -77,7 +77,7 @@ func (r forkRun) claimSize() int {
 func (r forkRun) mayWait() bool {
 	for _, step := range r.env.Flow.All[r.step.Index+1:] {
 		if !isInside(step, r.step) {
-			return false // the steps inside of a fork follow it
+			return false // the steps inside of a fork follow it, before those of its catch
 		}
 		switch kind := step.Kind.(type) {
 		case *flow.Wait:
@@ -92,9 +92,9 @@ func (r forkRun) mayWait() bool {
 	return false
 }
 
-// isInside reports whether a step is in a series of another one.
-func isInside(step, around *flow.Step) bool {
-	for step != nil && step != around {
+// isInside reports whether a step is in a branch or an iteration of a fork.
+func isInside(step, fork *flow.Step) bool {
+	for step != nil && step.Series.Fork() != fork {
 		step = step.Series.Owner
 	}
 	return step != nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -16,12 +17,12 @@ import (
 // unless a state has something that release 0.1.0 does not know.
 const Format = 2
 
-// formatOfShares is the first format with lanes that claim their items.
+// formatOfShares is the first format with lanes that claim their items, and with forks that close.
 const formatOfShares = 2
 
 // format returns the oldest format that has all of the state.
 func (s *State) format() uint64 {
-	if fork := s.Waiting.Fork(); s.Share != nil || fork != nil && fork.First > 0 {
+	if fork := s.Waiting.Fork(); s.Share != nil || fork != nil && (fork.First > 0 || fork.Closing != nil) {
 		return formatOfShares
 	}
 	return 1
@@ -604,11 +605,15 @@ func (c *coder) waiting(waiting **Waiting) {
 		number(c, &fork.Block, math.MaxInt)
 		if code != waitingForLanes {
 			c.count(&fork.Items)
-			c.strange = c.strange || fork.Items == 0
+			c.strange = c.strange || fork.Items == 0 && code != waitingForStops
 		}
-		if code == waitingForShares {
+		if code == waitingForShares || code == waitingForStops {
 			c.count(&fork.First)
-			c.strange = c.strange || fork.First == 0
+			c.strange = c.strange || fork.First == 0 && code != waitingForStops
+		}
+		if code == waitingForStops {
+			c.text(&fork.Closing.Error)
+			c.text(&fork.Closing.Cause)
 		}
 	}
 	if c.sampled {
@@ -624,6 +629,7 @@ const (
 	waitingForChild  = 8  // a token that the end of a sub-flow closes
 	waitingForParts  = 9  // lanes, with the number of items
 	waitingForShares = 11 // lanes that claim their items
+	waitingForStops  = 12 // lanes that are being stopped because one failed
 )
 
 // waitingFor codes the wait of the step, and makes the value to decode into.
@@ -644,10 +650,13 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 		if wait.First > 0 {
 			code = waitingForShares
 		}
+		if wait.Closing != nil {
+			code = waitingForStops
+		}
 	}
 	most := uint8(waitingForParts)
 	if c.format >= formatOfShares {
-		most = waitingForShares
+		most = waitingForStops
 	}
 	number(c, &code, most)
 	if c.enc != nil {
@@ -660,6 +669,8 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 		w.For = &TokenWait{Child: &ExecutionRef{}}
 	case waitingForLanes, waitingForParts, waitingForShares:
 		w.For = &ForkWait{}
+	case waitingForStops:
+		w.For = &ForkWait{Closing: &token.Outcome{}}
 	}
 	return code
 }

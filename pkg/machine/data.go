@@ -144,3 +144,15 @@ func noCallbackBase(step, hint string) token.Outcome {
 	}
 	return token.Failure(ErrorInvalidArgument, text)
 }
+
+// needsNewerFormat returns the failure of an execution with a fork that a log of the oldest format
+// cannot close, nil for none: only logs of format 2 go on after a failure in a fork.
+func (r *run) needsNewerFormat() *token.Outcome {
+	for _, step := range r.env.Flow.All {
+		if h := step.Handlers(); r.env.WriteFormat < formatOfShares && step.IsFork() && (len(h.Retry) > 0 || len(h.Catch) > 0) {
+			return limitReached(ErrorInvalidArgument, "step %s: retry and catch of a parallel or a foreach need executions of format 2; "+
+				"set the parameter WriteFormat of the stack to 2", step.Name)
+		}
+	}
+	return nil
+}

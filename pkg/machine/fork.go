@@ -16,14 +16,15 @@ type forkKind[I items] struct{ items I }
 
 type items interface {
 	// count returns how many items the step has with this input, and how many lanes run them at
-	// most. It fails the step and returns a negative number if the input has no items.
-	count(r *run, step *flow.Step, input value.Value) (items, lanes int)
+	// most, or the failure of an attempt with it.
+	count(r *run, step *flow.Step, input value.Value) (items, lanes int, failure *token.Outcome)
 	// item returns the input and the steps of an item, no steps if there is no such item.
 	item(r *run, input value.Value, index int) (value.Value, []*flow.Step)
 	// events returns the events that enter and leave an item.
 	events() (entered, exited EventType)
 	// has reports whether the definition may lead to the item.
 	has(index int) bool
+	handlers() *flow.Handlers
 }
 
 // forkRun is a fork in an application.
@@ -34,7 +35,12 @@ type forkRun struct {
 }
 
 func (k forkKind[I]) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
-	return forkRun{r, step, k.items}.enterFork(input)
+	return forkRun{r, step, k.items}.enterFork(input, nil)
+}
+
+func (k forkKind[I]) begin(r *run, step *flow.Step, input value.Value, retried []int) *flow.Step {
+	r.emit(Event{Type: StepStarted, Step: step.Index})
+	return forkRun{r, step, k.items}.enterFork(input, retried)
 }
 
 func (k forkKind[I]) enterItem(r *run, step *flow.Step, index int) *flow.Step {
@@ -47,47 +53,77 @@ func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 		return forkRun{r, step, k.items}.lanesJoined(sig)
 	case ItemsClaimed:
 		return forkRun{r, step, k.items}.claimed(sig)
-	case LaneFailed: // ends this log, and stops the other lanes first (rule 19)
-		r.decide(StatusFailed, sig.Failure.Cut())
-		r.endOrClose()
-	case Started, Returned, Submitted, Queued, TokenClosed, BeatSeen, TimerDue, StopRequested:
+	case LaneFailed:
+		forkRun{r, step, k.items}.laneFailed(sig.Failure.Cut())
+	case TimerDue:
+		if r.state().Waiting.For == WaitingForRetry {
+			_, w := r.leaveWaiting()
+			return r.tryAgain(step, w)
+		}
+	case Started, Returned, Submitted, Queued, TokenClosed, BeatSeen, StopRequested:
 	}
 	return nil
 }
 
 func (k forkKind[I]) resume(r *run, step *flow.Step, ended Series) *flow.Step {
+	if ended.Owner.Kind == OwnerCatch {
+		return r.endCatch(step, ended)
+	}
 	return forkRun{r, step, k.items}.endItem(ended)
 }
 
 func (k forkKind[I]) pending(r *run, step *flow.Step, executed Executed) Command {
 	s := r.state()
+	fork := s.Waiting.Fork()
 	switch {
-	case s.waitsForItems() && s.Ending != nil:
+	case s.Ending != nil && fork == nil, s.Waiting.For == WaitingForRetry:
 		return nil
-	case s.waitsForItems():
+	case fork == nil:
 		return forkRun{r, step, k.items}.claim()
-	case s.Ending != nil:
-		return StopLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes}
+	case s.StopsLanes():
+		return StopLanes{Attempt: s.Waiting.Attempt, Count: fork.Lanes}
 	}
-	return StartLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes, Executed: executed}
+	return StartLanes{Attempt: s.Waiting.Attempt, Count: fork.Lanes, Executed: executed}
 }
 
-func (forkKind[I]) canWait(w *Waiting) bool {
+func (k forkKind[I]) canWait(w *Waiting) bool {
 	fork := w.Fork()
-	return w.For == WaitingForItems || fork != nil && fork.Lanes > 1 && fork.Lanes <= MaxLanes
+	switch {
+	case !mayRetry(k.items.handlers(), w):
+		return false
+	case fork == nil:
+		return w.For == WaitingForItems || w.For == WaitingForRetry
+	}
+	return fork.Lanes >= leastLanes(k.items) && fork.Lanes <= MaxLanes
+}
+
+// leastLanes is the least number of lanes of a fork. A fork with handlers always runs in lanes: its
+// log goes on after a failure in them (rule 31).
+func leastLanes(i items) int {
+	if h := i.handlers(); len(h.Retry)+len(h.Catch) > 0 {
+		return 1
+	}
+	return 2 //nolint:mnd // one lane is no fork
 }
 
 func (k forkKind[I]) owns(o Owner) bool {
-	return o.Kind == OwnerFork && o.Branch == 0 || o.Kind == OwnerItem && o.Branch >= 0 && k.items.has(o.Branch)
+	return o.Kind == OwnerFork && o.Branch == 0 || o.Kind == OwnerItem && o.Branch >= 0 && k.items.has(o.Branch) || ownsCatch(k.items.handlers(), o)
 }
 
-func (forkKind[I]) ownerOf(*flow.Series) Owner { return Owner{Kind: OwnerItem} }
+func (k forkKind[I]) ownerOf(series *flow.Series) Owner {
+	if series.InCatch {
+		return catchOf(k.items.handlers(), series)
+	}
+	return Owner{Kind: OwnerItem}
+}
 
 type branches struct{ *flow.Parallel }
 
-func (b branches) count(*run, *flow.Step, value.Value) (items, lanes int) {
-	return len(b.Branches), MaxLanes
+func (b branches) count(*run, *flow.Step, value.Value) (items, lanes int, failure *token.Outcome) { //nolint:unparam // of an interface
+	return len(b.Branches), MaxLanes, nil
 }
+
+func (b branches) handlers() *flow.Handlers { return &b.Handlers }
 
 func (b branches) item(_ *run, input value.Value, index int) (value.Value, []*flow.Step) {
 	if !b.has(index) {
@@ -102,19 +138,19 @@ func (b branches) has(index int) bool { return index < len(b.Branches) }
 
 type iterations struct{ *flow.Foreach }
 
-func (i iterations) count(r *run, step *flow.Step, input value.Value) (items, lanes int) {
+func (i iterations) count(r *run, step *flow.Step, input value.Value) (items, lanes int, failure *token.Outcome) {
 	collection := i.collection(r, input)
 	if collection.Kind() != value.KindArray {
-		r.fail(step, token.Failure(ErrorInvalidArgument,
-			fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))))
-		return -1, 0
+		return 0, 0, limitReached(ErrorInvalidArgument, "step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))
 	}
 	lanes = i.MaxConcurrency
 	if atOnce, ok := i.AtOnce.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}).Int64(); ok {
 		lanes = int(atOnce)
 	}
-	return collection.Len(), lanes
+	return collection.Len(), lanes, nil
 }
+
+func (i iterations) handlers() *flow.Handlers { return &i.Handlers }
 
 func (i iterations) item(r *run, input value.Value, index int) (value.Value, []*flow.Step) {
 	collection := i.collection(r, input)
@@ -136,14 +172,16 @@ func (iterations) events() (entered, exited EventType) { return IterationEntered
 
 func (iterations) has(int) bool { return true }
 
-// enterFork begins the fork. With fewer than two lanes its items run in this log (rule 14).
-func (r forkRun) enterFork(input value.Value) *flow.Step {
-	items, lanes := r.items.count(r.run, r.step, input)
-	if items < 0 {
-		return nil
+// enterFork begins an attempt of the fork, which the last event entered. With fewer lanes than the
+// least number its items run in this log (rule 14). Retried are the retries before it.
+func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
+	items, lanes, failure := r.items.count(r.run, r.step, input)
+	w := Waiting{Attempt: Attempt{Step: r.step.Index, Number: r.state().Events}, Input: input, Retried: retried}
+	if failure != nil {
+		return r.attemptFailed(r.step, w, *failure)
 	}
-	if lanes = min(lanes, items); lanes > 1 {
-		return r.waitForLanes(input, items, lanes)
+	if lanes = min(lanes, items); lanes >= leastLanes(r.items) {
+		return r.waitForLanes(w, items, lanes)
 	}
 	s := r.state()
 	r.open(Series{
@@ -152,8 +190,8 @@ func (r forkRun) enterFork(input value.Value) *flow.Step {
 	return r.enterItem(0)
 }
 
-// waitForLanes waits for the lanes of the step, which was just entered.
-func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
+// waitForLanes waits for the lanes of an attempt, which the last event entered.
+func (r forkRun) waitForLanes(w Waiting, items, lanes int) *flow.Step {
 	s := r.state()
 	first, block := s.FirstID+s.Events+s.Reserved, r.block()
 	if block > (math.MaxInt-first)/lanes/2 {
@@ -161,12 +199,13 @@ func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
 			"work into several executions", r.step.Name)))
 	}
 	r.reserve(lanes, block)
-	attempt, fork := Attempt{Step: r.step.Index, Number: s.Events}, &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: items}
-	if items > lanes && items < mostShared && r.env.WriteFormat >= formatOfShares {
+	fork := &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: items}
+	if items > lanes && lanes > 1 && items < mostShared && r.env.WriteFormat >= formatOfShares {
 		fork.First = 1
 	}
-	r.wait(&Waiting{Attempt: attempt, For: fork, Input: input, Entry: r.entry()})
-	r.do(StartLanes{Attempt: attempt, Count: lanes})
+	w.For, w.Entry = fork, r.entry()
+	r.wait(&w)
+	r.do(StartLanes{Attempt: w.Attempt, Count: lanes})
 	return nil
 }
 
@@ -188,17 +227,12 @@ func (r forkRun) block() int {
 func forksInside(flow *flow.Flow, fork *flow.Step) int {
 	most := 0
 	for _, step := range flow.All[fork.Index+1:] {
-		forks := 0
-		for step != nil && step != fork {
-			if step.IsFork() {
-				forks++
-			}
-			step = step.Series.Owner
+		if !isInside(step, fork) {
+			break // the steps inside of a fork follow it, before those of its catch
 		}
-		if step == nil {
-			break // the steps inside of a fork follow it
+		if step.IsFork() {
+			most = max(most, len(ForksAround(step))-len(ForksAround(fork)))
 		}
-		most = max(most, forks)
 	}
 	return most
 }
@@ -334,6 +368,22 @@ func (r forkRun) exitFork(input, local value.Value) *flow.Step {
 	return r.exit(r.step, input, local, 0)
 }
 
+// laneFailed closes the attempt: the log opens nothing until the other lanes were stopped and all
+// have joined (rule 30). A log of format 1 ends instead, and stops them first.
+func (r forkRun) laneFailed(failure token.Outcome) {
+	if r.env.WriteFormat < formatOfShares {
+		r.decide(StatusFailed, failure)
+		r.endOrClose()
+		return
+	}
+	w := r.ownWaiting()
+	fork := *w.Fork()
+	fork.Closing = &failure
+	w.Began = r.state().Trace.since(w.Start())
+	w.For, w.Entry = &fork, r.entry()
+	r.do(StopLanes{Attempt: w.Attempt, Count: fork.Lanes})
+}
+
 // lanesJoined continues after all lanes: with the end that was decided, with the failure of a lane,
 // or with the next step.
 func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
@@ -342,9 +392,13 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 	case r.state().Ending != nil:
 		r.endAsDecided()
 	case sig.Failure.Failed():
-		r.forkFailed(r.step, sig.Failure.Cut())
+		failure := sig.Failure.Cut()
+		if next, ok := r.handled(r.step, w, failure); ok {
+			return next
+		}
+		r.forkFailed(r.step, failure)
 	case sig.Left > 0:
-		return r.fail(r.step, noRoom(r.step, sig.Left, w.Fork().Items))
+		return r.attemptFailed(r.step, w, noRoom(r.step, sig.Left, w.Fork().Items))
 	case !needsOutputs(r.step):
 		return r.exitFork(w.Input, value.Missing())
 	case len(sig.Outputs) != w.Fork().Lanes, w.Fork().First > 0 && len(sig.Ranges) != w.Fork().Lanes:

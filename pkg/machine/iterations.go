@@ -65,9 +65,10 @@ func itemsOf(step *flow.Step, iterations []int) (items []int) {
 // ForksAround returns the forks around a step, the outermost first.
 func ForksAround(step *flow.Step) (forks []*flow.Step) {
 	for step != nil && step.Series != nil && step.Series.Owner != nil {
-		if step = step.Series.Owner; step.IsFork() {
-			forks = append(forks, step)
+		if fork := step.Series.Fork(); fork != nil {
+			forks = append(forks, fork)
 		}
+		step = step.Series.Owner
 	}
 	slices.Reverse(forks)
 	return forks

@@ -20,6 +20,8 @@ type waits interface {
 	canWait(w *Waiting) bool
 	// signal applies a signal that concerns the step.
 	signal(r *run, step *flow.Step, sig Signal) *flow.Step
+	// begin begins another attempt of the step after these retries, by policy.
+	begin(r *run, step *flow.Step, input value.Value, retried []int) *flow.Step
 	// pending returns the command that the step depends on, nil for none. If the execution is
 	// ending, that is the one which ends the waiting.
 	pending(r *run, step *flow.Step, executed Executed) Command
@@ -42,6 +44,9 @@ type plain struct{}
 
 func (plain) canWait(*Waiting) bool                      { return false }
 func (plain) signal(*run, *flow.Step, Signal) *flow.Step { return nil }
+func (plain) begin(*run, *flow.Step, value.Value, []int) *flow.Step {
+	return nil
+}
 func (plain) pending(*run, *flow.Step, Executed) Command { return nil }
 func (plain) owns(Owner) bool                            { return false }
 func (plain) resume(*run, *flow.Step, Series) *flow.Step { return nil }

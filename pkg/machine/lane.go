@@ -121,23 +121,36 @@ func (s State) hasLane(lane Lane) bool {
 		lane.Index >= 0 && lane.Index < lane.Count
 }
 
+// StopsLanes reports whether the lanes for which the state waits are to be stopped: it is ending,
+// or the attempt is closing (rules 19 and 30).
+func (s State) StopsLanes() bool {
+	fork := s.Waiting.Fork()
+	return fork != nil && (s.Ending != nil || fork.Closing != nil)
+}
+
 // NewLane returns the state of a lane before its first step. It returns false if the parent does
-// not wait for the lane, or is ending (rule 16).
+// not wait for the lane, or stops its lanes (rule 16).
 func NewLane(parent State, lane Lane, at time.Time) (s State, ok bool) {
-	if !parent.hasLane(lane) || parent.Ending != nil {
+	if !parent.hasLane(lane) || parent.StopsLanes() {
 		return State{}, false
 	}
 	return parent.lane(lane, at), true
 }
 
 // StoppedLane returns the state of a lane that was stopped before its first step. It returns false
-// if the parent does not wait for the lane, or is not ending (rule 20).
+// if the parent does not wait for the lane, or does not stop its lanes (rule 20).
 func StoppedLane(parent State, lane Lane, by Entry) (s State, ok bool) {
-	if !parent.hasLane(lane) || parent.Ending == nil {
+	if !parent.hasLane(lane) || !parent.StopsLanes() {
 		return State{}, false
 	}
 	s = parent.lane(lane, by.Since)
-	s.Status, s.Error, s.Cause = StatusStopped, parent.Ending.Error, parent.Ending.Cause
+	s.Status = StatusStopped
+	if ending := parent.Ending; ending != nil {
+		s.Error, s.Cause = ending.Error, ending.Cause
+	} else {
+		closing := parent.Waiting.Fork().Closing
+		s.Error, s.Cause = closing.Error, closing.Cause
+	}
 	s.Series, s.By, s.Generation = nil, by.By, by.Generation
 	return s, true
 }

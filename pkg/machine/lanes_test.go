@@ -63,7 +63,7 @@ func (s *script) history(t *testing.T, id machine.ID, n *machine.Numbering) stri
 // noteFork notes a fork that begins.
 func (s *script) noteFork() {
 	if w := s.state.Waiting; w.Fork() != nil && w.Attempt != s.fork.Attempt {
-		s.fork, s.lanes = *w, map[int]*script{}
+		s.fork, s.lanes, s.cursor = *w, map[int]*script{}, w.Fork().First*w.Fork().Lanes
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *script) in(t *testing.T, path string) *script {
 	}
 	lane := s.lanes[index]
 	if lane == nil {
-		lane = &script{flow: s.flow, limits: s.limits, timeLimits: s.timeLimits, callbacks: s.callbacks, parent: s}
+		lane = &script{flow: s.flow, format: s.format, limits: s.limits, timeLimits: s.timeLimits, callbacks: s.callbacks, parent: s}
 		lane.state.Lane = &machine.Lane{Parent: s.state.ID(), Attempt: s.fork.Attempt.Number, Index: index, Count: s.fork.Fork().Lanes}
 		lane.log.id = lane.state.ID()
 		s.log.known()
@@ -113,6 +113,9 @@ func (s *script) stoppedLane(at time.Time) string {
 // joined is the signal that all lanes have ended, or the failure of those that have.
 func (s *script) joined(at time.Time) machine.LanesJoined {
 	sig := machine.LanesJoined{At: at, Attempt: s.fork.Attempt}
+	if s.fork.Fork().First > 0 {
+		sig.Left = max(0, s.fork.Fork().Items-s.cursor)
+	}
 	for i := range s.fork.Fork().Lanes {
 		lane := s.lanes[i]
 		if lane == nil {
@@ -120,6 +123,9 @@ func (s *script) joined(at time.Time) machine.LanesJoined {
 		}
 		if machine.NeedsOutputs(s.flow, sig.Attempt) && lane.state.Status == machine.StatusSucceeded {
 			sig.Outputs = append(sig.Outputs, lane.state.Output)
+			if lane.state.Share != nil {
+				sig.Ranges = append(sig.Ranges, lane.state.Share.Ranges)
+			}
 		}
 		if lane.state.Status == machine.StatusFailed && !sig.Failure.Failed() {
 			sig.Failure = token.Outcome{Error: lane.state.Error, Cause: lane.state.Cause}
@@ -203,7 +209,13 @@ func (p *player) carryOut(s *script, command machine.Command) {
 			}
 		}
 	case machine.WakeChild: // the flows here have no sub-flows
-	case machine.ClaimItems: // nor lanes of format 2
+	case machine.ClaimItems:
+		sig, fork := machine.ItemsClaimed{At: p.now, Attempt: c.Attempt}, s.parent
+		if fork.cursor < c.Items && !fork.state.StopsLanes() {
+			sig.Range = machine.Range{From: fork.cursor, To: min(fork.cursor+c.Size, c.Items)}
+			fork.cursor, sig.Retires = fork.cursor+c.Size, c.Size == 0
+		}
+		p.apply(s, sig)
 	case machine.StopLanes:
 		p.stopLanes(s, c)
 	}
@@ -218,7 +230,8 @@ func (p *player) stopLanes(s *script, c machine.StopLanes) {
 			lane.stoppedLane(p.now)
 			p.ended(lane)
 		case !lane.state.Status.Final():
-			p.apply(lane, machine.StopRequested{At: p.now, Error: s.state.Ending.Error, Cause: s.state.Ending.Cause})
+			why, _ := machine.StoppedLane(s.state, *lane.state.Lane, machine.Entry{})
+			p.apply(lane, machine.StopRequested{At: p.now, Error: why.Error, Cause: why.Cause})
 		}
 	}
 }

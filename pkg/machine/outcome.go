@@ -47,7 +47,7 @@ func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *fl
 		r.endAsDecided()
 		return nil
 	case outcome.Failed():
-		return r.failed(w, outcome)
+		return r.attemptFailed(r.step, w, outcome)
 	}
 	return r.exit(r.step, w.Input, outcome.Output, w.Attempt.Number)
 }

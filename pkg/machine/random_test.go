@@ -38,17 +38,18 @@ func TestRandomWalks(t *testing.T) {
 			seen[what]++
 		}
 	}
-	if (seen["room"] == 0 || seen["independent"] == 0) && !testing.Short() {
-		t.Errorf("no item was full, or no call was independent: %v", seen)
+	if (seen["room"] == 0 || seen["independent"] == 0 || seen["claims"] == 0) && !testing.Short() {
+		t.Errorf("no item was full, no call was independent, or no lane claimed items: %v", seen)
 	}
 	for what, walked := range map[string]int{
 		"succeeded": ended[machine.StatusSucceeded], "failed": ended[machine.StatusFailed], "timed out": ended[machine.StatusTimedOut],
 		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
 		"long poll": seen["long poll"], "ending": seen["ending"], "stopped": ended[machine.StatusStopped],
 		"lanes": seen["lanes"], "a lane": seen["a lane"], "items": seen["items"], "stops lanes": seen["stops lanes"],
+		"closing": seen["closing"], "a fork caught": seen["a fork caught"], "a fork tried again": seen["a fork tried again"],
 		"redrive in a series": seen["redrive in a series"], "redriven": seen["redriven"], "redriven in a series": seen["redriven in a series"],
 	} {
-		if walked < int(walks/100) {
+		if walked < int(walks/200) {
 			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
 		}
 	}
@@ -65,6 +66,7 @@ type walk struct {
 	// functions are the time limits of the flow's functions.
 	functions map[string]time.Duration
 	large     bool // answers are such that items become full
+	format    int  // that is written; flows of format 1 have no handlers of forks
 	// Of the history: the last event, and the steps entered and not yet left.
 	last machine.Event
 	open []int
@@ -80,7 +82,8 @@ type walk struct {
 func newWalk(t *testing.T, seed uint64) *walk {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
+	format := 1 + int(seed%2)
+	w := &walk{t: t, r: r, text: (&flows{r: r, format: format}).flow(), format: format, limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
 	w.seen = map[string]bool{}
 	w.flow = parseFlow(t, w.text)
 	if r.IntN(3) == 0 {
@@ -122,7 +125,7 @@ func (w *walk) enterLane() bool {
 	}
 	lane := machine.Lane{Parent: w.state.ID(), Attempt: waiting.Attempt.Number, Index: w.r.IntN(waiting.Fork().Lanes), Count: waiting.Fork().Lanes}
 	state, ok := machine.NewLane(w.state, lane, w.state.At)
-	if ok != (w.state.Ending == nil) {
+	if ok == w.state.StopsLanes() {
 		w.t.Errorf("a lane begins: %t, ending %v", ok, w.state.Ending)
 	}
 	if !ok {
@@ -141,7 +144,7 @@ func (w *walk) enterLane() bool {
 // ofLanes is a signal of the lanes that are waited for.
 func (w *walk) ofLanes(at time.Time, waiting *machine.Waiting) machine.Signal {
 	failure := token.Outcome{}
-	if w.r.IntN(3) == 0 {
+	if w.r.IntN(2) == 0 {
 		failure = token.Failure("E", "why")
 		if w.r.IntN(2) == 0 {
 			return machine.LaneFailed{At: at, Attempt: waiting.Attempt, Failure: failure}
@@ -151,6 +154,28 @@ func (w *walk) ofLanes(at time.Time, waiting *machine.Waiting) machine.Signal {
 	for i := range waiting.Fork().Lanes {
 		items := []value.Value{w.answer(), w.answer()}
 		sig.Outputs = append(sig.Outputs, value.Array(items[min(i, 1):]...))
+	}
+	if fork := waiting.Fork(); fork.First > 0 { // the first lane has claimed the rest
+		first := []value.Value{w.answer()}
+		for i := range fork.Lanes {
+			sig.Outputs[i] = value.Array(w.answer())
+			sig.Ranges = append(sig.Ranges, []machine.Range{{From: i, To: i + 1}})
+		}
+		for i := fork.Lanes; i < fork.Items; i++ {
+			sig.Ranges[0] = append(sig.Ranges[0], machine.Range{From: i, To: i + 1})
+			first = append(first, w.answer())
+		}
+		sig.Outputs[0] = value.Array(first...)
+		sig.Left = w.r.IntN(10) / 9
+	}
+	return sig
+}
+
+// ofItems is the answer to a claim of the lane.
+func (w *walk) ofItems(at time.Time) machine.Signal {
+	sig, share := machine.ItemsClaimed{At: at, Attempt: w.state.Waiting.Attempt, Retires: w.r.IntN(4) == 0}, w.state.Share
+	if from := share.Ranges[len(share.Ranges)-1].To; from < share.Items && w.r.IntN(2) == 0 {
+		sig.Range = machine.Range{From: from, To: from + 1}
 	}
 	return sig
 }
@@ -171,6 +196,8 @@ func (w *walk) signal() machine.Signal {
 		return w.told(at, waiting.Attempt)
 	case waiting.Fork() != nil:
 		return w.ofLanes(at, waiting)
+	case waiting.For == machine.WaitingForItems:
+		return w.ofItems(at)
 	case w.r.IntN(10) == 0:
 		earlier := waiting.Attempt
 		if earlier.Number--; earlier.Poll > 0 {
@@ -241,7 +268,7 @@ func (w *walk) apply(sig machine.Signal) {
 	w.t.Helper()
 	w.tags++
 	env := machine.Env{
-		Flow: w.flow, Limits: w.limit, Keys: keys, TimeLimits: w.functions, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags),
+		Flow: w.flow, Limits: w.limit, Keys: keys, TimeLimits: w.functions, WriteFormat: w.format, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags),
 	}
 	if w.state.Timer.Tag != "" && w.r.IntN(2) == 0 {
 		env.Cause = w.state.Timer.Tag
@@ -288,6 +315,8 @@ func (w *walk) history(events []machine.Event) {
 		w.last = e
 		w.enteredOrLeft(e)
 		w.note("caught", e.Type == machine.StepFailed && !e.Output.IsMissing())
+		w.note("a fork caught", e.Type == machine.StepFailed && !e.Output.IsMissing() && w.flow.All[e.Step].IsFork())
+		w.note("a fork tried again", e.Type == machine.StepStarted && e.Lanes > 0)
 		w.note("polls", e.Polls > 1)
 		if size := e.Input.Size() + e.Local.Size() + e.Output.Size(); size > w.limit.Data && e.ID > 1 {
 			w.t.Errorf("event %d has %d bytes, the limit is %d", e.ID, size, w.limit.Data)
@@ -355,6 +384,8 @@ func (w *walk) waiting() {
 	w.note("room", s.Waiting.For == machine.WaitingForNextLogItem)
 	w.note("long poll", s.Waiting.Token() != nil && s.Waiting.Polls > 0)
 	w.note("ending", s.Ending != nil)
+	w.note("claims", s.Waiting.For == machine.WaitingForItems)
+	w.note("closing", s.Ending == nil && s.StopsLanes())
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
 	}
@@ -385,9 +416,10 @@ func (w *walk) notOpen() int {
 	return number
 }
 
-// notEntered is 1 while the step that waits has not been entered for want of room.
+// notEntered is 1 while the step that waits has not been entered for want of room, and while a lane
+// claims items.
 func (w *walk) notEntered() int {
-	if w.state.Waiting.For == machine.WaitingForNextLogItem {
+	if w.state.Waiting.For == machine.WaitingForNextLogItem || w.state.Waiting.For == machine.WaitingForItems {
 		return 1
 	}
 	return 0
@@ -471,8 +503,9 @@ func (w *walk) closes(asked, pending []machine.Command, why string) {
 
 // flows makes random definitions, as JSON.
 type flows struct {
-	r     *rand.Rand
-	names int
+	r      *rand.Rand
+	names  int
+	format int
 }
 
 func (f *flows) flow() string {
@@ -525,12 +558,20 @@ func (f *flows) kind(depth int, target func() string) string {
 		return `"type":"pass"`
 	case choice < 14:
 		branches := `{"steps":` + f.series(depth-1) + `}`
-		return `"type":"parallel","branches":[` + branches + f.maybe(2, `,{"steps":`+f.series(depth-1)+`}`) + `]`
+		return `"type":"parallel","branches":[` + branches + f.maybe(2, `,{"steps":`+f.series(depth-1)+`}`) + `]` + f.ofFork(depth, target)
 	case choice == 14:
 		return fmt.Sprintf(`"type":"foreach","iterationMapping":{"collection":"$.list","item":"it","index":"n"},"maxConcurrency":%d,"steps":%s`,
-			1+f.r.IntN(2), f.series(depth-1))
+			1+f.r.IntN(2), f.series(depth-1)) + f.ofFork(depth, target)
 	}
 	return f.choice(depth, target)
+}
+
+// ofFork are what a fork does with failures.
+func (f *flows) ofFork(depth int, target func() string) string {
+	if f.format == 1 || f.r.IntN(2) == 0 {
+		return ""
+	}
+	return f.failures(depth, target)
 }
 
 // failures are what a task does with failures.

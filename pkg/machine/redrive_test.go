@@ -21,18 +21,20 @@ func (w *walk) redrive() {
 	}
 	point := w.findRedrive(w.first, w.events)
 	step := w.flow.All[s.Waiting.Attempt.Step]
-	if caught := w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited); w.notEntered() == 1 && caught.Type == machine.StepFailed {
-		step = w.flow.All[caught.Step] // which entry of its catch follows is not in the events, so it runs again
+	last := w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited)
+	runsAgain := w.notEntered() == 1 && last.Type != machine.StepExited
+	if runsAgain {
+		step = w.flow.All[last.Step] // which entry of its catch, or which branch, follows is not in the events
 	}
 	step = append(machine.ForksAround(step), step)[0]
 	series := slices.Clone(s.Series)
 	if fork := slices.IndexFunc(series, func(s machine.Series) bool { return s.Owner.Kind == machine.OwnerFork }); fork >= 0 {
 		series = series[:fork]
 	}
-	if point.Step != step || len(point.Series) != len(series) {
+	if point.Step != step || len(point.Series) != len(series) && !runsAgain {
 		w.t.Fatalf("a redrive goes on from %+v in %d series, want %s in %d", point.Step, len(point.Series), step.Name, len(series))
 	}
-	if w.notEntered() == 1 && w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited).Type == machine.StepFailed {
+	if runsAgain {
 		return
 	}
 	for i, owner := range series {

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 // A script has these commands, instants counted from the start:
 //
 //	flow [strict]   the definition, which may be given anew; strict tells of extensions too
-//	limit [events=N] [data=N] [item=N] [duration=T]   smaller limits: history events, bytes of a step's values and of an item, time
+//	limit [events=N] [data=N] [item=N] [duration=T] [format=N]   smaller limits: history events, bytes of a step's values and of an item, time;
+//	                the newest format of items that may be written
 //	start [begins=T]   the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
 //	returned step=NAME at=T [error=NAME] [thrown=TYPE] [attempt=N] [poll=N]   the answer, or the cause of the error
@@ -90,6 +91,8 @@ type script struct {
 	parent     *script           // nil for the execution
 	fork       machine.Waiting   // the last one for lanes
 	lanes      map[int]*script   // of that fork
+	cursor     int               // the first item of that fork that no lane has
+	format     int               // that may be written
 }
 
 // keys sign the tokens of all scenarios.
@@ -113,6 +116,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.runLanes(t, d.Cmd, at)
 	case "limit":
 		s.limits = machine.Limits{}
+		d.MaybeScanArgs(t, "format", &s.format)
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
 		d.MaybeScanArgs(t, "data", &s.limits.Data)
 		d.MaybeScanArgs(t, "item", &s.limits.Item)
@@ -290,7 +294,8 @@ func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) mach
 
 func (s *script) env() machine.Env {
 	return machine.Env{
-		Flow: s.flow, Limits: s.limits, Keys: keys, CallbackBase: s.callbacks, TimeLimits: s.timeLimits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags),
+		Flow: s.flow, Limits: s.limits, Keys: keys, CallbackBase: s.callbacks, TimeLimits: s.timeLimits, WriteFormat: s.format,
+		Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags),
 	}
 }
 

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -38,18 +37,9 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 	}
 	number := r.emit(Event{Type: StepEntered, Step: step.Index, Input: begun.Input})
 	if begun.Failure.Failed() {
-		return r.dataFailed(step, Waiting{Attempt: Attempt{Step: step.Index, Number: number}}, begun.Failure)
+		return r.attemptFailed(step, Waiting{Attempt: Attempt{Step: step.Index, Number: number}}, begun.Failure)
 	}
 	return kindOf(step).enter(r, step, begun.Value())
-}
-
-// dataFailed continues after a failure of the data of a step: a task handles it as the failure of
-// an attempt.
-func (r *run) dataFailed(step *flow.Step, w Waiting, failure token.Outcome) *flow.Step {
-	if task := taskOf(step); task != nil {
-		return taskKind{plain{}, task}.in(r, step).failed(w, r.named(failure))
-	}
-	return r.fail(step, failure)
 }
 
 // beginningOf returns the beginning of a step. The event enters the step, and the attempt is set
@@ -73,7 +63,7 @@ func (r *run) exitTo(next, step *flow.Step, input, local value.Value, attempt in
 		if r.endedWaiting != nil {
 			w.Retried = r.endedWaiting.Retried
 		}
-		return r.dataFailed(step, w, exit.Failure)
+		return r.attemptFailed(step, w, exit.Failure)
 	}
 	if err := r.limitsReached(step, input, exit.Local, exit.Output); err != nil {
 		return r.fail(step, *err)

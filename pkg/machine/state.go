@@ -172,7 +172,7 @@ type Waiting struct {
 	Began time.Time
 	// Deadline is when the attempt of a token or of polls times out, zero for never.
 	Deadline time.Time
-	// Retried counts the retries by each policy of the task; nil before the first.
+	// Retried counts the retries by each policy of the step; nil before the first.
 	Retried []int
 	// Polls counts the polls of this attempt.
 	Polls int
@@ -259,6 +259,9 @@ type ForkWait struct {
 	// First is how many items each lane begins with if lanes claim the others (rule 27). It is 0 if
 	// each lane has a fixed part of the items.
 	First int
+	// Closing is the failure of the lane that failed first, once the log knows it: the other lanes
+	// are being stopped, and no lane begins (rule 30). It is nil before.
+	Closing *token.Outcome
 }
 
 func (SimpleWait) waitingFor() {}

@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -26,12 +25,16 @@ func (k taskKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
 	return k.in(r, step).beginAttempt(input, nil)
 }
 
+func (k taskKind) begin(r *run, step *flow.Step, input value.Value, retried []int) *flow.Step {
+	return k.in(r, step).beginAttempt(input, retried)
+}
+
 func (k taskKind) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 	return k.in(r, step).onSignal(sig)
 }
 
 func (k taskKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
-	return k.in(r, step).endCatch(ended)
+	return r.endCatch(step, ended)
 }
 
 func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
@@ -50,24 +53,17 @@ func (k taskKind) in(r *run, step *flow.Step) taskRun {
 	return taskRun{r, step, task}
 }
 
-func (k taskKind) owns(o Owner) bool {
-	return o.Kind == OwnerCatch && o.Branch >= 0 && o.Branch < len(k.Catch) && len(k.Catch[o.Branch].Steps) > 0
-}
+func (k taskKind) owns(o Owner) bool { return ownsCatch(&k.Handlers, o) }
 
-func (k taskKind) ownerOf(series *flow.Series) Owner {
-	in := func(c flow.Catch) bool { return len(c.Steps) > 0 && c.Steps[0].Series == series }
-	return Owner{Kind: OwnerCatch, Branch: slices.IndexFunc(k.Catch, in)}
-}
+func (k taskKind) ownerOf(series *flow.Series) Owner { return catchOf(&k.Handlers, series) }
 
 func (k taskKind) canWait(w *Waiting) bool {
-	if len(w.Retried) != 0 && len(w.Retried) != len(k.Retry) || (w.Polls > 0) != (k.Poll != nil) {
+	if !mayRetry(&k.Handlers, w) || (w.Polls > 0) != (k.Poll != nil) {
 		return false
 	}
 	switch w.For {
-	case WaitingForCall:
+	case WaitingForCall, WaitingForRetry:
 		return true
-	case WaitingForRetry:
-		return len(w.Retried) > 0
 	case WaitingForPoll:
 		return k.Poll != nil
 	case WaitingForClaim:
@@ -122,7 +118,7 @@ func (r taskRun) due() *flow.Step {
 		return r.resolve(Interrupted(r.step.Name), token.ClosedByTask)
 	case WaitingForRetry:
 		_, w := r.leaveWaiting()
-		return r.tryAgain(w)
+		return r.tryAgain(r.step, w)
 	case WaitingForPoll:
 		return r.pollDue()
 	}

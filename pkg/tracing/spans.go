@@ -76,11 +76,22 @@ func Spans(c engine.TracedCommit) []Span {
 				w.follow(e)
 			}
 		}
+		if after := c.After.Waiting; w.forked != nil && (after == nil || after.Fork() == nil) && !c.After.Status.Final() { // is tried again later
+			w.endForked(c.After.At, failureOf(c.Before))
+		}
 	}
 	if c.After.Status.Final() {
 		w.end()
 	}
 	return w.spans
+}
+
+// failureOf returns the error of the lane that failed, "" if the state does not know one.
+func failureOf(before machine.State) string {
+	if fork := before.Waiting.Fork(); fork != nil && fork.Closing != nil {
+		return fork.Closing.Error
+	}
+	return ""
 }
 
 // walk follows the events of a commit.
@@ -118,7 +129,14 @@ func (w *walk) follow(e machine.Event) {
 	case machine.BranchExited, machine.IterationExited:
 		w.leave(e.At, "")
 	case machine.TaskScheduled, machine.StepStarted:
-		w.active = &begun{e.Step, e.ID, e.At}
+		if !step.IsFork() {
+			w.active = &begun{e.Step, e.ID, e.At}
+			return
+		}
+		if w.forked != nil { // is tried again at once
+			w.endForked(e.At, failureOf(w.Before))
+		}
+		w.forked, w.active = &begun{e.Step, e.ID, e.At}, nil
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut, machine.TaskSubmitFailed, machine.StepSucceeded:
 		w.endActive(e)
 	case machine.StepExited, machine.StepFailed:

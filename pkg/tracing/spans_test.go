@@ -233,6 +233,41 @@ func TestSpansOfAnExecution(t *testing.T) {
 	}
 }
 
+const attemptsTrace = `main 0-3 execution=run status=Succeeded
+  Both 0-0 execution=run error.type=Broken
+    Both[0] 0-0 execution=run index=0 error.type=Broken
+    Both[1] 0-0 execution=run index=1 error.type=Broken
+      Pause 0-0 execution=run error.type=Broken
+  Both 2-2 execution=run error.type=Broken
+    Both[0] 2-2 execution=run index=0 error.type=Broken
+    Both[1] 2-2 execution=run index=1 error.type=Broken
+      Pause 2-2 execution=run error.type=Broken
+  Rest 2-3 execution=run
+`
+
+// Each attempt of a fork has a span, and its lanes are in that of their attempt.
+func TestSpansOfAttemptsOfAFork(t *testing.T) {
+	t.Parallel()
+	const flow = `
+version: v1
+type: flow
+steps:
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: fail, name: Bad, error: Broken}]
+      - steps: [{type: wait, name: Pause, duration: 9}]
+    retry: [{errors: [Broken], intervalSeconds: 2, maxAttempts: 1}]
+    catch: [{errors: [FnF.ALL], goto: Rest}]
+  - {type: wait, name: Rest, duration: 1}
+`
+	r := &recorder{}
+	run(t, flow, `{}`, "", func(c *local.Config) { c.Tracer = r })
+	if got := r.tree(t, callersSpan); got != attemptsTrace {
+		t.Errorf("the trace is\n%s", got)
+	}
+}
+
 // Workers die after each commit, before its spans are sent. The spans of the redelivered wakes are
 // those of a run without a crash.
 func TestSpansOfRedeliveredWakes(t *testing.T) {

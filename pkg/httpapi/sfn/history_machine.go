@@ -86,6 +86,16 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.extra(e, "EvaluationFailed", by, -1, details)
 		h.shown[e.By] = h.last
 	}
+	switch isFork := step != nil && step.IsFork(); {
+	case isFork && e.Type == machine.StepStarted: // another attempt
+		h.extra(e, "StateStarted", h.shown[e.By], 0, object{})
+		return true
+	case isFork && e.Type == machine.StepFailed && !e.Output.IsMissing(): // was caught
+		details := object{}
+		addFailure(details, e)
+		h.extra(e, "StateFailed", h.shown[e.By], -1, details)
+		h.shown[e.By] = h.last
+	}
 	if e.Type == machine.StepExited && stateName(step) == "Map" {
 		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
 		h.shown[e.By] = h.last

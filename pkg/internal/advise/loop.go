@@ -61,8 +61,8 @@ func is[K flow.Kind](step *flow.Step) bool {
 	return ok
 }
 
-// ways returns the branches of a choice, its default last, or the branches for the entries of a
-// task's catch.
+// ways returns the branches of a choice, its default last, or the branches for the entries of the
+// catch of a task or a fork.
 func ways(step *flow.Step) (all []*flow.Branch) {
 	switch kind := step.Kind.(type) {
 	case *flow.Choice:
@@ -72,11 +72,11 @@ func ways(step *flow.Step) (all []*flow.Branch) {
 		if kind.Default != nil {
 			all = append(all, kind.Default)
 		}
-	case *flow.Task:
-		for _, entry := range kind.Catch {
+	case *flow.Task, *flow.Parallel, *flow.Foreach:
+		for _, entry := range step.Handlers().Catch {
 			all = append(all, &flow.Branch{Steps: entry.Steps, Goto: entry.Goto})
 		}
-	case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
+	case *flow.Pass, *flow.Wait, *flow.Succeed, *flow.Fail:
 	}
 	return all
 }
@@ -290,7 +290,9 @@ func (l *loop) pausesOrEnds(step *flow.Step) bool {
 			})
 			return !isFixed
 		})
-	case *flow.Pass, *flow.Parallel, *flow.Foreach:
+	case *flow.Parallel, *flow.Foreach:
+		return len(step.Handlers().Catch) > 0
+	case *flow.Pass:
 	}
 	return false
 }

@@ -68,9 +68,7 @@ var taskRules = []taskRule{
 		ErrorSwallowed, "a catch of every error (FnF.ALL) without errorMappings in %s: no step after it can know what went wrong, a mistake in a name included",
 		`Add errorMappings with the sources $local.error and $local.cause.`,
 		"a search through the history: the steps that handle the error read its name and its cause, and so does the output",
-		func(step *flow.Step, t *flow.Task, _ bool) bool {
-			return len(fdl.DataOf(step).Errors) == 0 && slices.ContainsFunc(t.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
-		},
+		func(step *flow.Step, _ *flow.Task, _ bool) bool { return swallows(step) },
 	},
 }
 
@@ -100,6 +98,11 @@ func aboutTasks(def *flow.Flow, endless map[*flow.Step]bool) (findings []Finding
 			}
 		}
 	}
+	for _, step := range def.All {
+		if step.IsFork() && swallows(step) {
+			byRule[ErrorSwallowed] = append(byRule[ErrorSwallowed], step)
+		}
+	}
 	if def.Timeout == 0 && len(waiting) > 0 {
 		findings = append(findings, Finding{
 			Position: flow.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout, Steps: waiting,
@@ -117,6 +120,12 @@ func aboutTasks(def *flow.Flow, endless map[*flow.Step]bool) (findings []Finding
 		}
 	}
 	return findings
+}
+
+// swallows reports whether a catch of the step leaves no trace of any error.
+func swallows(step *flow.Step) bool {
+	return len(fdl.DataOf(step).Errors) == 0 &&
+		slices.ContainsFunc(step.Handlers().Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
 }
 
 // notBegun are errors of calls that did not reach the function.

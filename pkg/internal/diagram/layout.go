@@ -155,11 +155,11 @@ func (l layout) step(step *flow.Step) block {
 	case *flow.Choice:
 		return l.choice(step, kind)
 	case *flow.Task:
-		return l.task(step, kind)
+		return l.caught(step, l.single(step))
 	case *flow.Parallel:
-		return l.fork(step, kind.Branches)
+		return l.caught(step, l.fork(step, kind.Branches))
 	case *flow.Foreach:
-		return l.fork(step, [][]*flow.Step{kind.Steps})
+		return l.caught(step, l.fork(step, [][]*flow.Step{kind.Steps}))
 	case *flow.Pass, *flow.Wait, *flow.Succeed, *flow.Fail:
 	}
 	return l.single(step)
@@ -267,11 +267,10 @@ func (b *block) attach(part branch, entry way, row int) {
 	}
 }
 
-// task places the branches of a task's catches on its right.
-func (l layout) task(step *flow.Step, task *flow.Task) block {
-	b := l.single(step)
+// caught places the branches of a step's catches on the right of its block.
+func (l layout) caught(step *flow.Step, b block) block {
 	var branches []branch
-	for _, entry := range task.Catch {
+	for _, entry := range step.Handlers().Catch {
 		branches = append(branches, l.branch(entry.Steps, strings.Join(entry.Errors, ", "), entry.Goto))
 	}
 	edge := b.right

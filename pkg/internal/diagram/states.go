@@ -69,8 +69,8 @@ func (t *tally) count(e machine.Event) {
 		t.entered++
 	case machine.TaskScheduled:
 		t.isWaiting = false
-	case machine.StepStarted, machine.TaskSubmitted:
-		t.isWaiting = true
+	case machine.StepStarted, machine.TaskSubmitted: // a fork that starts is tried again
+		t.isWaiting, t.iterations = true, 0
 	case machine.StepExited:
 		t.exited++
 	case machine.StepFailed:

@@ -173,10 +173,50 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 		return fmt.Sprintf("it was to be %s %s", before.Ending.Status, before.Ending.Error)
 	case before.Ending != nil, after.Status == machine.StatusTimedOut:
 		return ""
-	case failed >= 0 && (after.Status != machine.StatusFailed || after.Error != lanes[record.Failed].last().Error):
-		return "a lane failed"
+	case failed >= 0:
+		return l.wrongHandling(before, after, events, lanes[record.Failed].last().Error)
 	case failed < 0 && !exited && after.Error != machine.ErrorDataLimit && (l.limits.Events == 0 || after.Error != machine.ErrorEventLimit):
 		return "no lane failed"
+	}
+	return ""
+}
+
+// triesBefore is how often the fork of an attempt was tried again before it.
+func (l *log) triesBefore(attempt machine.Attempt) (tries int) {
+	for _, e := range l.history() {
+		switch {
+		case e.Step != attempt.Step || e.ID > attempt.Number:
+		case e.Type == machine.StepEntered:
+			tries = 0
+		case e.Type == machine.StepStarted:
+			tries++
+		}
+	}
+	return tries
+}
+
+// wrongHandling is why the log does not go on as its fork handles a failure, empty if it does. The
+// only policy and the only entry name every error.
+func (l *log) wrongHandling(before, after machine.State, events []machine.Event, failure string) string {
+	attempt := before.Waiting.Attempt
+	tries, handlers := l.triesBefore(attempt), l.flow.parsed.All[attempt.Step].Handlers()
+	caught := slices.ContainsFunc(events, func(e machine.Event) bool {
+		return e.Type == machine.StepFailed && e.Step == attempt.Step && !e.Output.IsMissing()
+	})
+	again := after.Waiting != nil && after.Waiting.Attempt.Step == attempt.Step && !caught
+	switch {
+	case l.limits.Events > 0 && after.Error == machine.ErrorEventLimit:
+	case len(handlers.Retry) > 0 && tries < handlers.Retry[0].MaxAttempts:
+		pause := handlers.Retry[0].After(tries + 1)
+		if !again || pause > 0 && !after.Waiting.Due.Equal(after.At.Add(pause)) {
+			return fmt.Sprintf("attempt %d of the fork failed and is to be tried again in %s", tries+1, pause)
+		}
+	case again:
+		return "it is tried again too often"
+	case caught != (len(handlers.Catch) > 0):
+		return fmt.Sprintf("caught=%t is wrong", caught)
+	case !caught && (after.Status != machine.StatusFailed || after.Error != failure):
+		return "a lane failed"
 	}
 	return ""
 }

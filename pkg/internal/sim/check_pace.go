@@ -123,14 +123,14 @@ func (l *log) forked(attempt int) time.Duration {
 	return at
 }
 
-// toStop is when the log that waits for this lane began to end, or the step that waits for this
+// toStop is when the log that waits for this lane began to end or to close, or the step that waits for this
 // sub-flow was left, [never] if it did not.
 func (l *log) toStop() time.Duration {
 	if l.parent == nil {
 		return l.left()
 	}
 	at, _ := l.parent.since(func(s machine.State) bool {
-		return isEnding(s) && forLanes(s) && s.Waiting.Attempt.Number == l.lane.Attempt
+		return forLanes(s) && (isEnding(s) || s.StopsLanes()) && s.Waiting.Attempt.Number == l.lane.Attempt
 	})
 	return at
 }
@@ -167,7 +167,7 @@ func (l *log) lanesEnd(state machine.State) (last time.Duration) {
 			failed = min(failed, at)
 		}
 	}
-	if state.Ending != nil {
+	if state.StopsLanes() {
 		return last
 	}
 	return min(last, failed)

@@ -9,8 +9,8 @@ import "github.com/waitless/waitless/pkg/internal/sim"
 // janitor ends a lane whose ending was lost when the stop of the lane is dead-lettered, no run
 // shows: an outage has to begin between that stop and its handling. Nor does a run show that any
 // other wake than joined must not continue a log (rule 18), that a lane retires in the record (rule
-// 28), or that a worker with results goes on at once (rule 29): each needs two workers of one wake
-// that stand still at the right instants. One seed in many thousands loses a commit with shared
+// 28), that a worker with results goes on at once (rule 29), or that each wake of a join has a cause
+// of its own (rule 17): each needs two workers of one wake that stand still at the right instants. One seed in many thousands loses a commit with shared
 // results and makes it again with all of them (rule 4). Cases of package enginetest show all of
 // these.
 var mutants = []mutant{
@@ -127,7 +127,7 @@ var mutants = []mutant{
 		name:   "rule 5: a failed submission does not close the token",
 		caught: sim.HollowAnswer, edits: one("engine/calls.go",
 			`	return c.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
-			`	return c.closed(attempt, closing.Apply(token.Record{})), nil`),
+			`	return c.closedSignal(attempt, closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
@@ -219,7 +219,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/pending.go",
-			`case mayLive && !inMemory && !stopsLanes(state) && !wake.onlyNotifies(state):`, `case mayLive && !inMemory && until.IsZero():`),
+			`case mayLive && !inMemory && !state.StopsLanes() && !wake.onlyNotifies(state):`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
@@ -283,7 +283,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: not what the token holds is applied",
 		caught: sim.HollowAnswer, edits: one("engine/calls.go",
-			`	return c.closedSignal(closing.Attempt, record), nil`, `	return c.closed(closing.Attempt, closing.Closing.Apply(token.Record{})), nil`),
+			`	return c.closedSignal(closing.Attempt, record), nil`, `	return c.closedSignal(closing.Attempt, closing.Closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 9: an outcome is put plainly",
@@ -455,8 +455,8 @@ var mutants = []mutant{
 	{
 		name: "retry: a catch comes first", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
-			`w.retried(i) < task.Retry[i].MaxAttempts {`,
-			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c flow.Catch) bool { return matches(c.Errors) }) {`),
+			`w.retried(i) < handlers.Retry[i].MaxAttempts {`,
+			`w.retried(i) < handlers.Retry[i].MaxAttempts && !slices.ContainsFunc(handlers.Catch, func(c flow.Catch) bool { return matches(c.Errors) }) {`),
 	},
 	{
 		name: "retry: what a function threw is no error of a function", from: olderSeeds + 1,
@@ -465,9 +465,9 @@ var mutants = []mutant{
 	{
 		name: "retry: a later policy goes on where the first one ends", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
-			`	if i := slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors) }); i >= 0 &&`,
-			`	i := slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors) })
-	for ; i >= 0 && i+1 < len(task.Retry) && w.retried(i) >= task.Retry[i].MaxAttempts; i++ {
+			`	if i := slices.IndexFunc(handlers.Retry, func(p flow.Retry) bool { return matches(p.Errors) }); i >= 0 &&`,
+			`	i := slices.IndexFunc(handlers.Retry, func(p flow.Retry) bool { return matches(p.Errors) })
+	for ; i >= 0 && i+1 < len(handlers.Retry) && w.retried(i) >= handlers.Retry[i].MaxAttempts; i++ {
 	}
 	if i >= 0 &&`),
 	},
@@ -628,7 +628,7 @@ var mutants = []mutant{
 	{
 		name: "rule 16: a lane's start reads the item of the fork", from: forkless + 1,
 		caught: sim.OpenedInEnding, edits: one("machine/lane.go",
-			`if !parent.hasLane(lane) || parent.Ending != nil {`, `if !parent.hasLane(lane) {`),
+			`if !parent.hasLane(lane) || parent.StopsLanes() {`, `if !parent.hasLane(lane) {`),
 	},
 	{
 		name: "rule 16: a timer that comes before the lane's first item is dropped", from: forkless + 1,
@@ -782,6 +782,60 @@ var mutants = []mutant{
 	{
 		name: "rule 29: nothing continues a lane between two items", from: static + 1,
 		caught: sim.Stuck, edits: one("machine/fork.go", `		return forkRun{r, step, k.items}.claim()`, `		return nil`),
+	},
+	{
+		name: "rule 30: a fork is left when its first lane has failed", from: unhandled + 1,
+		caught: sim.Orphan, edits: one("machine/fork.go", `		forkRun{r, step, k.items}.laneFailed(sig.Failure.Cut())`,
+			`		return forkRun{r, step, k.items}.lanesJoined(LanesJoined{Failure: sig.Failure})`),
+	},
+	{
+		name: "rule 30: a fork that closes stops no lane", from: unhandled + 1,
+		caught: sim.Stuck, edits: one("machine/fork.go", `	w.For, w.Entry = &fork, r.entry()
+	r.do(StopLanes{Attempt: w.Attempt, Count: fork.Lanes})`, `	w.For, w.Entry = &fork, r.entry()`),
+	},
+	{
+		name: "rule 30: the wake that closed a fork does not repeat the stops", from: unhandled + 1,
+		caught: sim.Stuck, edits: one("machine/pending.go", `!w.forTimer() && w.By == cause {`,
+			`!w.forTimer() && (s.Ending != nil || !s.StopsLanes()) && w.By == cause {`),
+	},
+	{
+		name: "rules 16 and 30: a lane begins in a fork that closes", from: unhandled + 1,
+		caught: sim.OpenedInEnding, edits: one("machine/lane.go", `if !parent.hasLane(lane) || parent.StopsLanes() {`,
+			`if !parent.hasLane(lane) || parent.Ending != nil {`),
+	},
+	{
+		name: "rules 20 and 30: a fork that closes is no request to stop a lane", from: unhandled + 1,
+		caught: sim.Stuck, edits: one("machine/lane.go", `if !parent.hasLane(lane) || !parent.StopsLanes() {`,
+			`if !parent.hasLane(lane) || parent.Ending == nil {`),
+	},
+	{
+		name: "rules 19 and 30: a stop does not reach a fork that closes", from: unhandled + 1,
+		caught: sim.HollowAnswer, edits: one("machine/apply.go", `	return !s.Status.Final() && s.Ending == nil
+}`, `	return !s.Status.Final() && s.Ending == nil && !s.StopsLanes()
+}`),
+	},
+	{
+		name: "rules 19 and 30: a stop of a fork that closes sends no stop wakes", from: unhandled + 1,
+		caught: sim.Stuck, edits: one("engine/calls.go", `	case machine.StopLanes:
+`, `	case machine.StopLanes:
+		if d.state.Ending != nil && d.state.Waiting.Fork().Closing != nil {
+			return nil, nil
+		}
+`),
+	},
+	{
+		name: "rule 31: a fork is tried again without a pause", from: unhandled + 1,
+		caught: sim.Join, edits: one("machine/retry.go", `	if pausing.Due.After(r.at) {`, `	if pausing.Due.After(r.at) && !step.IsFork() {`),
+	},
+	{
+		name: "rule 31: a fork is caught before it is tried again", from: unhandled + 1,
+		caught: sim.Join, edits: one("machine/retry.go", `w.retried(i) < handlers.Retry[i].MaxAttempts {`,
+			`w.retried(i) < handlers.Retry[i].MaxAttempts && (!step.IsFork() || len(handlers.Catch) == 0) {`),
+	},
+	{
+		name: "rule 15: recovery does not stop the lanes of a fork that closes", from: unhandled + 1,
+		caught: sim.Stuck, edits: one("engine/recover.go", `if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {`,
+			`if _, unresolved := machine.Unresolved(state, waiting.By); unresolved && (state.Ending != nil || !state.StopsLanes()) {`),
 	},
 	{
 		name: "rule 33: rearm does not raise the record", from: static + 1,
@@ -1055,7 +1109,7 @@ var mutants = []mutant{
 	{
 		name: "janitor: the wake of a join is dropped", from: undead + 1,
 		caught: sim.Stuck, edits: one("engine/abandon.go",
-			`		return all || record.Failed != NoLane && state.Ending == nil, err`,
+			`		return all || record.Failed != NoLane && !state.StopsLanes(), err`,
 			`		return all && record.Failed < NoLane, err`),
 	},
 	{

@@ -56,13 +56,15 @@ func (w *world) drawFlow(depth int) flowDraft {
 	switch {
 	case w.claims && depth == 0:
 		w.drawClaims(&f)
+	case w.begins && depth == 0:
+		w.drawHandled(&f)
 	case w.forks && depth == 0 && w.chance(2):
 		w.drawAnyFork(&f)
 	case w.forks && depth == 0:
 		w.drawSub(&f)
 	}
 	parts := 1 + min(w.rand.IntN(4), w.rand.IntN(4))
-	if w.claims && depth == 0 {
+	if (w.claims || w.begins) && depth == 0 {
 		parts /= 2
 	}
 	for range parts {

@@ -20,12 +20,23 @@ const (
 	// of those in which all do.
 	staticSeeds  = 20_450
 	claimedSeeds = 21_650
+	// handledSeeds are the last of those in which all flows begin with a fork that is caught or tried
+	// again.
+	handledSeeds = 23_000
 )
 
 // drawsClaims reports whether lanes claim their items in a seed's run.
 func drawsClaims(seed uint64) bool {
-	return seed > staticSeeds && (seed <= claimedSeeds || seed&(1<<4) != 0)
+	return seed > staticSeeds && (seed <= handledSeeds || seed&(1<<4) != 0)
 }
+
+// drawsHandlers reports whether forks of a seed's run may be caught or tried again.
+func drawsHandlers(seed uint64) bool {
+	return seed > claimedSeeds && (seed <= handledSeeds || seed&(1<<4|1<<5|1<<7) == 1<<4|1<<7) && !drawsShortLife(seed)
+}
+
+// drawsHandled reports whether the flow of a seed's run begins with such a fork.
+func drawsHandled(seed uint64) bool { return drawsHandlers(seed) && seed <= handledSeeds }
 
 // drawsForeach reports whether the flow of a seed's run begins with a foreach whose lanes claim.
 func drawsForeach(seed uint64) bool {
@@ -35,7 +46,7 @@ func drawsForeach(seed uint64) bool {
 // drawsForks reports whether the flow of a seed's run may have forks: half of them, without those
 // that were found before.
 func drawsForks(seed uint64) bool {
-	drawn := seed <= forkedSeeds || drawsForeach(seed) || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16)
+	drawn := seed <= forkedSeeds || drawsForeach(seed) || drawsHandled(seed) || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16)
 	return seed > forklessSeeds && !drawsShortLife(seed) && drawn
 }
 
@@ -68,7 +79,9 @@ func (w *world) drawFork(f *flowDraft) {
 }
 
 func (w *world) drawParallel(f *flowDraft, branches int) {
-	f.step("parallel", append(w.drawOutputs(), "branches:")...)
+	handlers, after := w.drawHandlers(f)
+	defer after()
+	f.step("parallel", append(append(w.drawOutputs(), handlers...), "branches:")...)
 	f.times *= branches
 	for range branches {
 		f.text += f.indent + "    - steps:\n"
@@ -100,12 +113,69 @@ func (w *world) drawNested(f *flowDraft) {
 	call := func() { f.task(functionCall) }
 	f.step("parallel", "branches:")
 	branch("      ", func() {
-		f.step("parallel", "branches:")
+		handlers, after := w.drawHandlers(f)
+		f.step("parallel", append(handlers, "branches:")...)
 		branch("      ", call)
 		branch("      ", call)
+		after()
 	})
 	branch("      ", call)
 	w.failing, w.nested = 2, true
+}
+
+// drawHandled adds a fork that is caught or tried again: calls beside a step of any kind, items
+// that lanes claim, or a fork in a lane of a fork.
+func (w *world) drawHandled(f *flowDraft) {
+	w.failing = 2 + w.rand.IntN(3)
+	switch w.rand.IntN(4) {
+	case 0:
+		w.drawNested(f)
+		return
+	case 1:
+		f.forks++
+		w.drawForeachOf(f, 3+w.rand.IntN(3), 2)
+		f.forks--
+		return
+	}
+	handlers, after := w.drawHandlers(f)
+	f.step("parallel", append(append(w.drawOutputs(), handlers...), "branches:")...)
+	f.forks++
+	f.times *= 2
+	for i := range 2 + w.rand.IntN(2) {
+		f.text += f.indent + "    - steps:\n"
+		f.indent += "      "
+		if i == 0 || w.chance(2) {
+			f.task(functionCall)
+		} else {
+			w.drawStep(f)
+		}
+		f.indent = strings.TrimSuffix(f.indent, "      ")
+	}
+	f.times /= 2
+	f.forks--
+	after()
+}
+
+// drawHandlers returns the lines of a fork with its retry and catch, and what adds the step after
+// it. Its policies name every error.
+func (w *world) drawHandlers(f *flowDraft) (lines []string, after func()) {
+	if !w.handled || w.chance(5) {
+		return nil, func() {}
+	}
+	times := 1
+	if w.chance(2) {
+		times += 1 + w.rand.IntN(2)
+		lines = append(lines, fmt.Sprintf("retry: [{errors: [FnF.ALL], intervalSeconds: %d, multiplier: 1, maxAttempts: %d}]", 3*w.rand.IntN(2), times-1))
+	}
+	f.times *= times
+	if lines != nil && w.chance(2) {
+		return lines, func() { f.times /= times }
+	}
+	name := fmt.Sprintf("Caught%d", f.steps+1)
+	return append(lines, "catch:", "  - errors: [FnF.ALL]", "    goto: "+name), func() {
+		f.times /= times
+		f.pass(name)
+	}
 }
 
 func (w *world) drawForeach(f *flowDraft, items int) { w.drawForeachOf(f, items, 0) }
@@ -119,7 +189,9 @@ func (w *world) drawForeachOf(f *flowDraft, items, atOnce int) {
 	case w.chance(2):
 		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", 1+w.rand.IntN(4)))
 	}
-	f.step("foreach", append(lines, "steps:")...)
+	handlers, after := w.drawHandlers(f)
+	defer after()
+	f.step("foreach", append(append(lines, handlers...), "steps:")...)
 	if atOnce > 0 && (w.restored || w.chance(2)) { // short calls, which lanes claim several at once
 		f.indent += "  "
 		f.task(functionCall)

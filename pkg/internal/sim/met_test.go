@@ -11,22 +11,24 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// TestRunsMeetAllConstructs counts in how many of 200 runs each construct is met that the contract
+// TestRunsMeetAllConstructs counts in how many of 400 runs each construct is met that the contract
 // of lanes and sub-flows is about. What no run meets, no invariant looks at.
 func TestRunsMeetAllConstructs(t *testing.T) {
 	t.Parallel()
 	const seeds = 200
 	runs := map[string]int{}
-	for seed := uint64(awaitedSeeds + 1); seed <= awaitedSeeds+seeds; seed++ {
-		w := newWorld(seed)
-		w.run(seed)
-		for name := range w.constructs() {
-			runs[name]++
+	for _, first := range []uint64{awaitedSeeds, claimedSeeds} {
+		for seed := first + 1; seed <= first+seeds; seed++ {
+			w := newWorld(seed)
+			w.run(seed)
+			for name := range w.constructs() {
+				runs[name]++
+			}
 		}
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(inItems)), slices.Sorted(maps.Keys(inLogs))) {
-		if t.Logf("%3d of %d runs: %s", runs[name], seeds, name); runs[name] == 0 {
-			t.Errorf("none of %d runs meets %s", seeds, name)
+		if t.Logf("%3d of %d runs: %s", runs[name], 2*seeds, name); runs[name] == 0 {
+			t.Errorf("none of %d runs meets %s", 2*seeds, name)
 		}
 	}
 }
@@ -87,6 +89,13 @@ var inItems = map[string]func(m met) bool{
 	"a lane that ends while its token is open": func(m met) bool {
 		return m.lane != nil && m.state.Ending != nil && m.waiting.Token() != nil
 	},
+	"a fork that closes":           func(m met) bool { return m.state.Ending == nil && m.state.StopsLanes() },
+	"a stop of a fork that closes": func(m met) bool { return m.state.Ending != nil && forLanes(m.state) && m.waiting.Fork().Closing != nil },
+	"a fork in a lane that closes": func(m met) bool { return m.lane != nil && m.state.Ending == nil && m.state.StopsLanes() },
+	"a pause before a retry of a fork": func(m met) bool {
+		return m.waiting.For == machine.WaitingForRetry && m.flow.hasItems(m.waiting.Attempt.Step)
+	},
+	"a fork that is tried again":        func(m met) bool { return forLanes(m.state) && len(m.waiting.Retried) > 0 },
 	"a sub-flow of a lane":              func(m met) bool { return m.lane != nil && m.waiting.Child() != nil },
 	"a sub-flow of a sub-flow":          func(m met) bool { return m.starters != nil && m.waiting.Child() != nil },
 	"a fork in a sub-flow":              func(m met) bool { return m.starters != nil && forLanes(m.state) },
@@ -108,6 +117,11 @@ var inLogs = map[string]func(l *log) bool{
 		return l.lane != nil && l.items[0].state.Status == machine.StatusStopped
 	},
 	"a lane that ends by a defect": func(l *log) bool { return l.lane != nil && l.last().Error == machine.ErrorInternal },
+	"a fork that is caught": func(l *log) bool {
+		return slices.ContainsFunc(l.history(), func(e machine.Event) bool {
+			return e.Type == machine.StepFailed && l.flow.hasItems(e.Step) && !e.Output.IsMissing()
+		})
+	},
 	"a lane and a restart": func(l *log) bool {
 		return l.lane != nil && l.items[0].state.Generation != l.last().Generation && isFinal(l.last())
 	},

@@ -87,6 +87,8 @@ type world struct {
 	restored  bool // its tables are restored from a backup; see drawsRestore
 	nested    bool // it begins with a fork in a lane of a fork, of which calls fail
 	claims    bool // its flow begins with a foreach whose lanes claim their items; see drawsForeach
+	handled   bool // its forks may be caught or tried again; see drawsHandlers
+	begins    bool // its flow begins with such a fork; see drawsHandled
 	forks     bool // its flow may have forks; see drawsForks
 	failing   int  // one call in so many fails
 	limits    machine.Limits
@@ -172,6 +174,9 @@ func newWorld(seed uint64) *world {
 			w.aimAtCommits()
 		}
 	}
+	if w.begins && w.chance(2) {
+		w.faults.doubled, w.faults.left = 1+w.rand.IntN(3), 2+w.rand.IntN(4)
+	}
 	w.defect = w.drawDefect()
 	w.note("seed %d: %s", seed, w.faults)
 	w.trace = append(w.trace, w.flow.text...)
@@ -202,7 +207,7 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 // draw makes up the flow.
 func (w *world) draw(seed uint64) {
 	w.hasJobs, w.tries, w.forks, w.failing = seed%4 == 3, drawsTries(seed), drawsForks(seed), 20
-	w.restored = drawsRestore(seed)
+	w.restored, w.handled, w.begins = drawsRestore(seed), drawsHandlers(seed), drawsHandled(seed)
 	if w.claims = drawsForeach(seed); w.claims && !w.tries && w.chance(2) {
 		w.limits.Events = 25 + w.rand.IntN(30) // so that lanes retire
 	}

@@ -150,6 +150,9 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.ExecutionStopped:
 		return stopText(e.Error, e.Cause)
 	case machine.StepStarted:
+		if v.flow.All[e.Step].IsFork() {
+			return "is tried again"
+		}
 		return "waits until " + instant(e.Until, e.At)
 	case machine.StepExited:
 		return v.exitedText(e, after)

@@ -210,7 +210,9 @@ func (p *progress) event(id engine.ID, e machine.Event, after []machine.Event) {
 		p.current = p.outermost(e.Step)
 		*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: e.At}
 	case machine.StepStarted:
-		s.phase, s.until = phaseWaiting, e.Until
+		if s.phase, s.until = phaseWaiting, e.Until; p.flow.All[e.Step].IsFork() { // is tried again
+			s.phase, s.attempt, s.iterations = phaseRunning, s.attempt+1, 0
+		}
 	case machine.TaskSubmitted:
 		s.phase = phaseCallback
 		switch {

@@ -26,7 +26,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, shareCases, laneTaskCases,
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, shareCases, closingCases, laneTaskCases,
 		historyCases, subflowCases, descendantCases, pauseCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

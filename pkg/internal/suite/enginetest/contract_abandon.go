@@ -14,20 +14,15 @@ import (
 // abandonCases are rule 13 for wakes that were dead-lettered.
 var abandonCases = []ruleCase{
 	{"rule 13: a dead stop of a lane ends it if the wake of its ending may be lost", func(b *fixture) {
-		b.script("A", answer{outcome: token.Failure("No", "")})
-		_, lanes := b.fork(inner("Inner", taskText("A"), waitText("B", 3000)), waitText("C", 3000))
+		_, lanes := b.fork(inner("Inner", waitText("A", 3000), waitText("B", 3000)), waitText("C", 3000))
 		b.advance(lanes[0])
-		for _, lane := range b.takeAll() {
-			b.advance(lane)
-		}
-		for _, wake := range b.takeAll() {
-			b.advance(wake) // the inner fork has failed, and its other lane is to be stopped
-		}
+		b.takeAll()
+		b.advance(b.stop())
+		stop := b.takeAll()[0]
+		b.advance(stop) // the lane is ending, and the lanes in it are to be stopped
 		b.wakes, b.trace = nil, nil
-		stop := lanes[0]
-		stop.Cause = machine.CauseStop
 		b.abandon(stop, engine.AbandonedExecution)
-		b.wantTrace("read of lane 0", "1 joined", "1 joined", "wake stop of lane 0.1 in 0s")
+		b.wantTrace("read of lane 0", "0 joined", "0 joined", "wake stop of lane 0.0 in 0s", "wake stop of lane 0.1 in 0s")
 	}},
 	{"rule 13: a dead start fails the execution, and calls nothing", func(b *fixture) {
 		start := b.begin(onlyText)

@@ -50,6 +50,19 @@ type Naive struct {
 	Lists map[string][]int
 	// Subflows is how many were started.
 	Subflows int
+	// FixedParts says that each place of a foreach has a fixed part of its elements, as in logs of
+	// format 1. Otherwise the next element goes to the place that is free first.
+	FixedParts bool
+	// Seen counts what happened to forks.
+	Seen map[string]int
+}
+
+// HandlesForks reports whether a parallel or a foreach of the flow has retry or catch.
+func HandlesForks(def *flow.Flow) bool {
+	return slices.ContainsFunc(def.All, func(step *flow.Step) bool {
+		h := step.Handlers()
+		return step.IsFork() && len(h.Retry)+len(h.Catch) > 0
+	})
 }
 
 const largestValue = 20_000
@@ -155,18 +168,14 @@ func (n *Naive) step(step *flow.Step, input value.Value, at time.Time) (End, *fl
 	}
 	end := End{At: at, Local: value.Object()}
 	switch kind := step.Kind.(type) {
-	case *flow.Task:
-		if end = n.task(step, kind, input, at); len(end.Failures) > 0 {
-			return n.caught(step, kind, input, end, next)
+	case *flow.Task, *flow.Parallel, *flow.Foreach:
+		if end = n.tries(step, input, at); len(end.Failures) > 0 {
+			return n.caught(step, input, end, next)
 		}
 	case *flow.Wait:
 		end = n.wait(kind, input, at)
 	case *flow.Choice:
 		end, next = n.choice(kind, input, at, next)
-	case *flow.Parallel:
-		end = n.parallel(kind, input, at)
-	case *flow.Foreach:
-		end = n.foreach(step.Name, kind, input, at)
 	case *flow.Succeed:
 		next = nil
 	case *flow.Fail:
@@ -184,24 +193,52 @@ func (n *Naive) step(step *flow.Step, input value.Value, at time.Time) (End, *fl
 	return end, next
 }
 
-// task makes attempts until one succeeds or no policy has a retry left.
-func (n *Naive) task(step *flow.Step, task *flow.Task, input value.Value, at time.Time) End {
-	all, retried := End{At: at}, map[int]int{}
+// tries makes attempts until one succeeds or no policy has a retry left.
+func (n *Naive) tries(step *flow.Step, input value.Value, at time.Time) End {
+	all, retried, handlers := End{At: at}, map[int]int{}, step.Handlers()
 	for {
-		end := n.attempt(step, task, input, all.At)
+		end := n.try(step, input, all.At)
 		all.At, all.Local, all.Failures, all.Calls = end.At, end.Local, end.Failures, append(all.Calls, end.Calls...)
-		if len(end.Failures) == 0 {
+		if len(end.Failures) == 0 || n.Steps < 0 {
 			return all
 		}
-		i := slices.IndexFunc(task.Retry, func(r flow.Retry) bool { return names(r.Errors, end.Failures[0]) })
-		if i < 0 || retried[i] == task.Retry[i].MaxAttempts {
+		if len(handlers.Retry)+len(handlers.Catch) > 0 && len(slices.Compact(slices.Sorted(slices.Values(end.Failures)))) > 1 {
+			n.Steps = -1 // the first failure decides, and each may be it
 			return all
 		}
-		policy := task.Retry[i]
+		i := slices.IndexFunc(handlers.Retry, func(r flow.Retry) bool { return names(r.Errors, end.Failures[0]) })
+		if i < 0 || retried[i] == handlers.Retry[i].MaxAttempts {
+			return all
+		}
+		n.note(step, "forks tried again")
+		policy := handlers.Retry[i]
 		pause := float64(policy.Interval) * math.Pow(policy.Multiplier, float64(retried[i]))
 		all.At = all.At.Add(min(time.Duration(pause), policy.MaxInterval))
 		retried[i]++
 	}
+}
+
+func (n *Naive) note(step *flow.Step, what string) {
+	if n.Seen == nil {
+		n.Seen = map[string]int{}
+	}
+	if step.IsFork() {
+		n.Seen[what]++
+	}
+}
+
+// try makes one attempt.
+func (n *Naive) try(step *flow.Step, input value.Value, at time.Time) End {
+	switch kind := step.Kind.(type) {
+	case *flow.Task:
+		return n.attempt(step, kind, input, at)
+	case *flow.Parallel:
+		return n.parallel(kind, input, at)
+	case *flow.Foreach:
+		return n.foreach(step.Name, kind, input, at)
+	case *flow.Pass, *flow.Wait, *flow.Choice, *flow.Succeed, *flow.Fail:
+	}
+	return End{}
 }
 
 func names(errors []string, failure string) bool {
@@ -290,18 +327,20 @@ func (n *Naive) polls(step *flow.Step, poll *flow.Poll, input value.Value, at ti
 	}
 }
 
-// caught goes on after a failed task.
-func (n *Naive) caught(step *flow.Step, task *flow.Task, input value.Value, failed End, next *flow.Step) (End, *flow.Step) {
-	i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return names(c.Errors, failed.Failures[0]) })
+// caught goes on after a failed task or fork.
+func (n *Naive) caught(step *flow.Step, input value.Value, failed End, next *flow.Step) (End, *flow.Step) {
+	handlers := step.Handlers()
+	i := slices.IndexFunc(handlers.Catch, func(c flow.Catch) bool { return names(c.Errors, failed.Failures[0]) })
 	if i < 0 {
 		return failed, nil
 	}
+	n.note(step, "caught forks")
 	local := value.Object()
 	if mappings := fdl.DataOf(step).Errors; mappings != nil {
 		failure := value.Object(value.Member{Key: "error", Value: value.String(failed.Failures[0])})
 		local = mappings.Eval(&expr.Scope{Input: input, Local: failure})
 	}
-	entry := task.Catch[i]
+	entry := handlers.Catch[i]
 	end := n.series(entry.Steps, input, local, failed.At)
 	end.Calls = append(failed.Calls, end.Calls...)
 	if entry.Goto != nil {
@@ -362,12 +401,12 @@ func (n *Naive) choice(choice *flow.Choice, input value.Value, at time.Time, nex
 
 func (n *Naive) parallel(parallel *flow.Parallel, input value.Value, at time.Time) End {
 	var lanes []End
+	var locals []value.Value
 	for _, branch := range parallel.Branches {
 		end := n.series(branch, input, value.Object(), at)
-		end.Local = value.Array(end.Local)
-		lanes = append(lanes, end)
+		lanes, locals = append(lanes, end), append(locals, end.Local)
 	}
-	return joined(lanes, len(lanes), at)
+	return joined(lanes, locals, at)
 }
 
 func (n *Naive) foreach(name string, foreach *flow.Foreach, input value.Value, at time.Time) End {
@@ -378,19 +417,34 @@ func (n *Naive) foreach(name string, foreach *flow.Foreach, input value.Value, a
 	if n.Lists != nil {
 		n.Lists[name] = append(n.Lists[name], list.Len())
 	}
-	lanes := make([]End, min(list.Len(), foreach.MaxConcurrency))
-	for j := range lanes {
-		lane := End{At: at}
-		var locals []value.Value
-		for i := j; i < list.Len() && len(lane.Failures) == 0; i += len(lanes) {
-			end := n.series(foreach.Steps, value.Merge(input, item(foreach, list.At(i), i)), value.Object(), lane.At)
-			lane.At, lane.Failures, lane.Calls = end.At, end.Failures, append(lane.Calls, end.Calls...)
-			locals = append(locals, end.Local)
-		}
-		lane.Local = value.Array(locals...)
-		lanes[j] = lane
+	places, ends := make([]End, min(list.Len(), foreach.MaxConcurrency)), make([]value.Value, list.Len())
+	for j := range places {
+		places[j].At = at
 	}
-	return joined(lanes, list.Len(), at)
+	for i := range list.Len() {
+		place := &places[i%len(places)]
+		if !n.FixedParts && i >= len(places) {
+			place = firstFree(places)
+		}
+		if len(place.Failures) > 0 { // no place is left, or its part ends here
+			continue
+		}
+		end := n.series(foreach.Steps, value.Merge(input, item(foreach, list.At(i), i)), value.Object(), place.At)
+		place.At, place.Failures, place.Calls, ends[i] = end.At, end.Failures, append(place.Calls, end.Calls...), end.Local
+	}
+	return joined(places, ends, at)
+}
+
+// firstFree returns the place that is free first, and has not failed unless all have.
+func firstFree(places []End) *End {
+	first := &places[0]
+	for i := range places {
+		place := &places[i]
+		if len(first.Failures) > len(place.Failures) || len(first.Failures) == len(place.Failures) && place.At.Before(first.At) {
+			first = place
+		}
+	}
+	return first
 }
 
 // until returns the calls of what ends at an instant before its own end.
@@ -414,8 +468,9 @@ func item(foreach *flow.Foreach, element value.Value, number int) value.Value {
 	return value.Object(members...)
 }
 
-// joined returns the end of a fork: the end of its last lane, or the first failure.
-func joined(lanes []End, items int, at time.Time) End {
+// joined is the end of a fork with the results of its items: that of its last lane, or the first
+// failure.
+func joined(lanes []End, results []value.Value, at time.Time) End {
 	all, failed := End{At: at}, false
 	for _, lane := range lanes {
 		switch {
@@ -433,10 +488,8 @@ func joined(lanes []End, items int, at time.Time) End {
 		}
 		all.Calls = append(all.Calls, lane.Calls...)
 	}
-	locals := make([]value.Value, 0, items)
-	for i := 0; i < items && !failed; i++ {
-		locals = append(locals, lanes[i%len(lanes)].Local.At(i/len(lanes)))
+	if !failed {
+		all.Local = value.Array(results...)
 	}
-	all.Local = value.Array(locals...)
 	return all
 }

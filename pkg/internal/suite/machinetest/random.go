@@ -54,7 +54,7 @@ func (f *randomFlows) series(depth, forks int) string {
 	for i := range count {
 		kind := f.kind(depth, forks, fmt.Sprintf("s%d", first+f.r.IntN(count)))
 		step := fmt.Sprintf(`{"name":"s%d",%s`, first+i, kind)
-		if !strings.Contains(step[:min(len(step), 30)], `"succeed"`) && !strings.Contains(step[:min(len(step), 30)], `"fail"`) && f.r.IntN(10) == 0 {
+		if !strings.Contains(step[:min(len(step), 34)], `"succeed"`) && !strings.Contains(step[:min(len(step), 34)], `"fail"`) && f.r.IntN(10) == 0 {
 			step += `,"end":true`
 		}
 		steps = append(steps, step+f.mappings(kind)+"}")
@@ -77,17 +77,28 @@ func (f *randomFlows) kind(depth, forks int, target string) string {
 		for i := range branches {
 			branches[i] = `{"steps":` + f.series(depth-1, forks-1) + `}`
 		}
-		return `"type":"parallel","branches":[` + strings.Join(branches, ",") + `]`
+		return `"type":"parallel","branches":[` + strings.Join(branches, ",") + `]` + f.handlers(depth, forks, target)
 	case k < 10 && depth > 0 && forks > 0:
 		collection := []string{`"$.list","item":"it"`, `"$.pairs","item":"pair"`, `"$.pair.list","item":"it"`}[f.r.IntN(3)]
 		return fmt.Sprintf(`"type":"foreach","maxConcurrency":%d,"iterationMapping":{"collection":%s,"index":"i"},"steps":%s`,
-			1+f.r.IntN(3), collection, f.series(depth-1, forks-1))
+			1+f.r.IntN(3), collection, f.series(depth-1, forks-1)) + f.handlers(depth, forks, target)
 	case k == 10 && f.r.IntN(8) == 0:
 		return `"type":"fail","error":"E3"`
 	case k == 11 && f.r.IntN(4) == 0:
 		return `"type":"succeed"`
 	}
 	return `"type":"pass"`
+}
+
+// handlers are those of a fork, of which most have none.
+func (f *randomFlows) handlers(depth, forks int, target string) (text string) {
+	if f.r.IntN(3) == 0 {
+		text += `,"retry":[{"errors":["E1","E3"],"intervalSeconds":2,"maxAttempts":2},{"errors":["E2"],"intervalSeconds":0,"maxAttempts":1}]`
+	}
+	if f.r.IntN(3) == 0 {
+		text += `,"catch":[{"errors":["E1"],"steps":` + f.series(depth-1, forks-1) + `},{"errors":["FnF.ALL"],"goto":"` + target + `"}]`
+	}
+	return text
 }
 
 // callTask is a step that calls a function.
