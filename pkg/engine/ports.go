@@ -312,12 +312,14 @@ type Catalog interface {
 
 	// SetProperties replaces the properties of a listed definition, which are empty at first, if
 	// they equal before. If they differ, the error is [ErrConflict]; if the definition is not
-	// listed, [ErrNotFound].
+	// listed, [ErrNotFound]. A reference without a hash stands for the OfName of all definitions
+	// of the name, one of which is listed.
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 
 	// DeleteFlow takes the definition and its properties off the list until it is put again. The
 	// engine can still read it: executions that the index does not show yet need it, and histories
-	// name its steps. Deleting a definition that is not listed has no effect.
+	// name its steps. Deleting a definition that is not listed has no effect. OfName is deleted
+	// with the last definition of the name.
 	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
@@ -329,6 +331,8 @@ type Definition struct {
 	// Properties holds a protocol's own data for the definition while it is listed, in the
 	// protocol's form.
 	Properties string
+	// OfName holds a protocol's own data for the name, the same in all its definitions.
+	OfName string
 	// Notify is the setting in [Flows] for executions that start without a target.
 	Notify machine.Notify
 }

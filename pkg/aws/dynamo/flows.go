@@ -34,7 +34,8 @@ const newestPartition = "newest"
 // is when that changed last, later with each change.
 const attrNewest = "h"
 
-// attrProperties are the properties of a listed definition; one without has none.
+// attrProperties are the properties of a listed definition, or, in an item without a hash, those of
+// its name. An item without the attribute has none.
 const attrProperties = "d"
 
 // attrPreset is the notification target of a listed definition, in JSON. It applies to executions
@@ -148,14 +149,18 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		return nil, l.wrap("list flows", err)
 	}
 	var list []engine.Definition
-	for _, item := range found {
-		at := instantOf(item[attrCreated])
+	ofName := map[string]string{}
+	for _, item := range found { // the properties of a name come before its definitions
+		at, properties := instantOf(item[attrCreated]), string(bytesOf(item[attrProperties]))
+		name, hash, _ := strings.Cut(string(bytesOf(item[attrSort])), separator)
+		if hash == "" {
+			ofName[name] = properties
+		}
 		if at.IsZero() {
 			continue
 		}
-		name, hash, _ := strings.Cut(string(bytesOf(item[attrSort])), separator)
 		list = append(list, engine.Definition{
-			Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(item[attrProperties])), Notify: presetIn(item),
+			Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: properties, OfName: ofName[name], Notify: presetIn(item),
 		})
 	}
 	engine.SortDefinitions(list)
@@ -218,11 +223,14 @@ func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, p
 		change.condition = "attribute_exists(c) AND attribute_not_exists(d)"
 		delete(change.values, ":before")
 	}
+	if flow.Hash == "" { // it has no instant, so that it is not listed
+		change.condition = strings.TrimPrefix(change.condition, "attribute_exists(c) AND ")
+	}
 	found, ok, err := l.update(ctx, flowKey(flow), change)
 	switch {
 	case err != nil || ok:
 		return err
-	case found[attrCreated] == nil:
+	case found[attrCreated] == nil && flow.Hash != "":
 		return engine.UnknownFlow(flow)
 	case holds(found, properties):
 		return nil
@@ -271,9 +279,11 @@ func (l *Log) changeNewest(
 		if err != nil || update == nil {
 			return err
 		}
-		_, err = l.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Update: update}, {Update: l.newestUpdate(name, newest, at, before.Created, stored)},
-		}})
+		items := []types.TransactWriteItem{{Update: update}, {Update: l.newestUpdate(name, newest, at, before.Created, stored)}}
+		if newest == "" {
+			items = append(items, types.TransactWriteItem{Update: l.flowUpdate(machine.FlowRef{Name: name}, "REMOVE d", nil)})
+		}
+		_, err = l.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
 		if !isOvertaken(err) {
 			return l.wrap(op, err)
 		}

@@ -149,9 +149,17 @@ func (s *Keyed) definitions(name string) (list []engine.Definition, err error) {
 	if name != "" {
 		prefix = fmt.Appendf(prefix, "%s\x00", name)
 	}
+	var ofName engine.Definition
 	for key, entry := range s.db.Entries(startingWith(prefix), &err) {
 		flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 		definition, err := decodeDefinition(machine.FlowRef{Name: string(flow), Hash: string(hash)}, entry)
+		if err == nil && len(hash) == 0 { // the first entry of its name
+			ofName = definition
+			continue
+		}
+		if ofName.Flow.Name == definition.Flow.Name {
+			definition.OfName = ofName.Properties
+		}
 		if err == nil {
 			definition.Notify, err = s.preset(definition.Flow)
 		}
@@ -204,6 +212,9 @@ func (s *Keyed) SetProperties(ctx context.Context, flow machine.FlowRef, before,
 	op := operation{name: "set the properties of flow " + flow.Name}
 	return s.step(ctx, op, newestKey(flow.Name), func() ([]Entry, error) {
 		entry, listed, err := s.db.Get(key)
+		if flow.Hash == "" && !listed {
+			entry, listed = make([]byte, instantSize), true
+		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -228,11 +239,10 @@ func (s *Keyed) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 			return changes, err
 		}
 		list, err := s.definitions(flow.Name)
-		var next []byte // nil deletes the entry
 		if len(list) > 1 {
-			next = []byte(list[1].Flow.Hash)
+			return append(changes, Entry{newestKey(flow.Name), []byte(list[1].Flow.Hash)}), err
 		}
-		return append(changes, Entry{newestKey(flow.Name), next}), err
+		return append(changes, Entry{newestKey(flow.Name), nil}, Entry{listedKey(machine.FlowRef{Name: flow.Name}), nil}), err
 	})
 }
 

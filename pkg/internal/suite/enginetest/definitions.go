@@ -21,24 +21,27 @@ type DefinitionList interface {
 func Definitions(t *testing.T, open func(t *testing.T) DefinitionList) {
 	t.Helper()
 	for name, test := range map[string]func(onDefinitions){
-		"a store without flows lists none":                          definitionsNone,
-		"what was put is listed by name":                            definitionsListed,
-		"of one name the latest definition is the first":            definitionsLatest,
-		"a name that begins like another one is another one":        definitionsPrefix,
-		"the same put again changes nothing":                        definitionsAgain,
-		"an earlier text that is put again is the newest":           definitionsNewestAgain,
-		"the newest is the first of those that are listed":          definitionsNewest,
-		"of several that are put and deleted at once too":           definitionsNewestRace,
-		"a text comes back as it was put":                           definitionsText,
-		"a text that was never put is not found":                    definitionsNoText,
-		"what was deleted is not listed and its text not found":     definitionsDeleted,
-		"what was deleted is still there for its executions":        definitionsKept,
-		"what was deleted and put again is listed again":            definitionsBack,
-		"to delete what is not listed changes nothing":              definitionsDeleteNothing,
-		"another definition of the name stays when one was deleted": definitionsOtherStays,
-		"properties are those of one definition":                    definitionsProperties,
-		"properties are replaced if they are those before":          definitionsPropertiesConflict,
-		"properties leave the list with their definition":           definitionsPropertiesDeleted,
+		"a store without flows lists none":                           definitionsNone,
+		"what was put is listed by name":                             definitionsListed,
+		"of one name the latest definition is the first":             definitionsLatest,
+		"a name that begins like another one is another one":         definitionsPrefix,
+		"the same put again changes nothing":                         definitionsAgain,
+		"an earlier text that is put again is the newest":            definitionsNewestAgain,
+		"the newest is the first of those that are listed":           definitionsNewest,
+		"of several that are put and deleted at once too":            definitionsNewestRace,
+		"a text comes back as it was put":                            definitionsText,
+		"a text that was never put is not found":                     definitionsNoText,
+		"what was deleted is not listed and its text not found":      definitionsDeleted,
+		"what was deleted is still there for its executions":         definitionsKept,
+		"what was deleted and put again is listed again":             definitionsBack,
+		"to delete what is not listed changes nothing":               definitionsDeleteNothing,
+		"another definition of the name stays when one was deleted":  definitionsOtherStays,
+		"properties are those of one definition":                     definitionsProperties,
+		"properties are replaced if they are those before":           definitionsPropertiesConflict,
+		"properties leave the list with their definition":            definitionsPropertiesDeleted,
+		"properties of a name are those of all its definitions":      definitionsOfName,
+		"properties of a name are replaced if they are those before": definitionsOfNameConflict,
+		"properties of a name leave with its last definition":        definitionsOfNameDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -347,4 +350,74 @@ func definitionsPropertiesDeleted(c onDefinitions) {
 	c.wantListed("")
 	c.put("a", one)
 	c.wantProperties(flow, "")
+}
+
+// wantOfName: all definitions of the name are listed with these properties of it.
+func (c onDefinitions) wantOfName(name, want string) {
+	c.Helper()
+	for _, d := range c.list("") {
+		if d.Flow.Name == name && d.OfName != want {
+			c.Errorf("the properties of %s are %q; want %q", name, d.OfName, want)
+		}
+	}
+	for _, d := range c.list(name) {
+		if d.OfName != want {
+			c.Errorf("the properties of %s are %q in its own list; want %q", name, d.OfName, want)
+		}
+	}
+}
+
+func (c onDefinitions) setOfName(name, before, properties string) {
+	c.Helper()
+	if err := c.store.SetProperties(c.Context(), machine.FlowRef{Name: name}, before, properties); err != nil {
+		c.Errorf("properties of %s: %v", name, err)
+	}
+}
+
+func definitionsOfName(c onDefinitions) {
+	a := c.put("a", one)
+	c.put("ab", one)
+	c.setOfName("a", "", "text é\x00\xff")
+	b := c.put("a", two)
+	c.wantListed("a", a, b)
+	c.wantOfName("a", "text é\x00\xff")
+	c.wantOfName("ab", "")
+	c.wantProperties(a, "")
+	c.wantProperties(b, "")
+	if newest, err := c.store.Newest(c.Context(), "a"); err != nil || newest != b {
+		c.Errorf("the newest is %v, %v", newest, err)
+	}
+}
+
+func definitionsOfNameConflict(c onDefinitions) {
+	flow := c.put("a", one)
+	for _, tt := range []struct {
+		before, properties string
+		want               error
+		then               string
+	}{
+		{"x", "y", engine.ErrConflict, ""},
+		{"", "first", nil, "first"},
+		{"", "second", engine.ErrConflict, "first"},
+		{"first", "second", nil, "second"},
+	} {
+		if err := c.store.SetProperties(c.Context(), machine.FlowRef{Name: "a"}, tt.before, tt.properties); !errors.Is(err, tt.want) {
+			c.Errorf("from %q to %q: error %v; want %v", tt.before, tt.properties, err, tt.want)
+		}
+		c.wantOfName("a", tt.then)
+		c.wantProperties(flow, "")
+	}
+}
+
+func definitionsOfNameDeleted(c onDefinitions) {
+	a, b := c.put("a", one), c.put("a", two)
+	c.setOfName("a", "", "first")
+	c.delete(b)
+	c.wantOfName("a", "first")
+	c.delete(a)
+	c.wantListed("")
+	c.put("a", one)
+	c.wantOfName("a", "")
+	c.setOfName("a", "", "second")
+	c.wantOfName("a", "second")
 }
