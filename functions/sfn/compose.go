@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
+	"github.com/waitless/waitless/pkg/aws/schedules"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/sfn"
 	"github.com/waitless/waitless/pkg/resume"
@@ -23,8 +25,9 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := sfn.Config{
-		Tokens: resume.NewTokens(tokens), Catalog: store, MaxResponse: function.MaxResponse,
-		Region: p.Config.Region, Account: p.Text("WAITLESS_ACCOUNT"), Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
+		Tokens: resume.NewTokens(tokens), Catalog: store, Flows: store, Check: catalogue.Check, MaxResponse: function.MaxResponse,
+		Schedules: schedules.NewManager(p, store),
+		Region:    p.Config.Region, Account: p.Text("WAITLESS_ACCOUNT"), Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		config := config

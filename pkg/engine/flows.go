@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -66,6 +67,25 @@ func BecomesNewest(before, now time.Time) time.Time {
 		return now
 	}
 	return before.Add(time.Nanosecond)
+}
+
+// StopAll stops the executions of a flow that have not ended, as the index shows them.
+func StopAll(ctx context.Context, index Index, flow string, stop func(ID) error) error {
+	const atOnce = 100
+	running := Selection{Flow: flow, Statuses: []machine.Status{machine.StatusRunning}}
+	for after, more := "", true; more; more = after != "" {
+		ids, next, err := index.Executions(ctx, running, after, atOnce)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := stop(id); err != nil && CodeOf(err) != CodeConflict { // a conflict: it ended
+				return err
+			}
+		}
+		after = next
+	}
+	return nil
 }
 
 // SortDefinitions puts them in the order of their names, of one name the latest

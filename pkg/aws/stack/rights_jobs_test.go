@@ -89,6 +89,7 @@ func rightsOfJobs() map[string]right {
 		"Fnf/Tokens":          {try: reports2019, says: "InternalServerError"},
 		"Fnf/WriteLogs":       logs("Fnf"),
 
+		"Sfn/DeleteSchedules": {try: deletesSfn, says: "InternalFailure"},
 		"Sfn/ListExecutions":  {try: managesSfn(""), says: "InternalFailure"},
 		"Sfn/QueueDeliveries": {try: reportsSfn, says: "InternalFailure"},
 		"Sfn/ReadAndAppend":   {try: managesSfn(""), says: "InternalFailure"},

@@ -105,6 +105,17 @@ func managesSfn(execution string) func(trial) error {
 	}
 }
 
+// deletesSfn deletes a state machine with a schedule, by the API of Step Functions.
+func deletesSfn(x trial) error {
+	for _, args := range [][]string{{"flows", "put", x.flow(passes)}, {"schedules", "put", x.name + "/s", "--cron", "@every 1h"}} {
+		if err := x.await(x.begin(cli.ExitSucceeded, args...)); err != nil {
+			return err
+		}
+	}
+	_, err := x.sfnClient().DeleteStateMachine(x.Context(), &sfn.DeleteStateMachineInput{StateMachineArn: sfnARN("stateMachine", x.name)})
+	return err
+}
+
 // describesSfn describes an execution that was run before, by the API of Step Functions.
 func describesSfn(run func(trial) error) func(trial) error {
 	return func(x trial) error {

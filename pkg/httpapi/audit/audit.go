@@ -39,7 +39,7 @@ func Log(ctx context.Context, log *slog.Logger, e Entry) {
 // IsWrite reports whether an action changes something, by its name.
 func IsWrite(action string) bool {
 	reads := func(begin string) bool { return strings.HasPrefix(action, begin) }
-	return action != "" && !slices.ContainsFunc([]string{"Describe", "Get", "List"}, reads)
+	return action != "" && !slices.ContainsFunc([]string{"Describe", "Get", "List", "Validate"}, reads)
 }
 
 // nameKey is the key of the name that [Name] sets.

@@ -39,7 +39,12 @@ var roles = map[string]string{
 	"CreateSchedule": roleManage, "UpdateSchedule": roleManage, "DeleteSchedule": roleManage, "DescribeSchedule": roleRead, "ListSchedules": roleRead,
 	"DescribeRegions": roleRead, "ReportTaskSucceeded": roleReport, "ReportTaskFailed": roleReport,
 	"SendTaskSuccess": roleReport, "SendTaskFailure": roleReport, "SendTaskHeartbeat": roleReport, "ListStateMachines": roleRead,
-	"DescribeStateMachine": roleRead,
+	"DescribeStateMachine": roleRead, "DescribeStateMachineForExecution": roleRead, "DescribeStateMachineAlias": roleRead,
+	"ListStateMachineVersions": roleRead, "ListStateMachineAliases": roleRead, "ListTagsForResource": roleRead, "ValidateStateMachineDefinition": roleRead,
+	"CreateStateMachine": roleManage, "UpdateStateMachine": roleManage, "DeleteStateMachine": roleManage, "PublishStateMachineVersion": roleManage,
+	"DeleteStateMachineVersion": roleManage, "CreateStateMachineAlias": roleManage, "UpdateStateMachineAlias": roleManage,
+	"DeleteStateMachineAlias": roleManage, "TagResource": roleManage, "UntagResource": roleManage,
+	"StartSyncExecution": roleStart, "RedriveExecution": roleStart,
 }
 
 // Allows reports whether the client may use the action.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // properties are the attributes of a flow besides its definition. They are stored with one of its
@@ -234,7 +233,10 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 	if err := h.Schedules.DeleteAll(ctx, given["Name"]); err != nil {
 		return nil, err
 	}
-	if err := h.stopAll(ctx, given["Name"]); err != nil {
+	err = engine.StopAll(ctx, h.Catalog, given["Name"], func(id engine.ID) error {
+		return h.Executions.Stop(ctx, id, "FlowDeleted", "the flow was deleted")
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then, starts use it
@@ -243,24 +245,6 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 		}
 	}
 	return object{}, nil
-}
-
-// stopAll stops the executions of a flow that have not ended.
-func (h handler) stopAll(ctx context.Context, flow string) error {
-	running := engine.Selection{Flow: flow, Statuses: []machine.Status{machine.StatusRunning}}
-	for after, more := "", true; more; more = after != "" {
-		ids, next, err := h.Catalog.Executions(ctx, running, after, lookups)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if err := h.Executions.Stop(ctx, id, "FlowDeleted", "the flow was deleted"); err != nil && engine.CodeOf(err) != engine.CodeConflict {
-				return err
-			}
-		}
-		after = next
-	}
-	return nil
 }
 
 // listFlows returns flows by name. The token of the next page is the name of the last flow.

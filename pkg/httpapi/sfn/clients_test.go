@@ -19,9 +19,9 @@ var codes = regexp.MustCompile(`(?:invalid\(|Request[A-Za-z]*, |BadRequest, |Ser
 
 const reference = "../../docs/reference/sfn-api.md"
 
-// The program of the reference starts an execution, waits for its end and reads its history. The
-// emulator of AWS has the vendor's client of Python.
-func TestDocumentedProgram(t *testing.T) {
+// The programs of the reference run: one starts an execution, waits for its end and reads its
+// history, and one creates a state machine. The emulator of AWS has the vendor's client of Python.
+func TestDocumentedPrograms(t *testing.T) {
 	t.Parallel()
 	python, err := filepath.Abs("../../../.tools/emulator/bin/python")
 	if err != nil {
@@ -34,23 +34,27 @@ func TestDocumentedProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```python\n")
-	program, _, found := strings.Cut(rest, "```")
-	if !found {
-		t.Fatal("the reference has no program")
+	wanted := []string{
+		"SUCCEEDED {\"a\":1}\n1 ExecutionStarted\n2 PassStateEntered\n3 PassStateExited\n4 ExecutionSucceeded\n",
+		"\"hello\"\n\"good day\"\n",
+	}
+	programs := strings.Split(string(text), "```python\n")[1:]
+	if len(programs) != len(wanted) {
+		t.Fatalf("the reference has %d programs", len(programs))
 	}
 	f := newFixtureBy(t, local.NewClock(nil))
 	go func() { _ = f.system.Serve(t.Context()) }() // its error is that of the context
 	f.put("f", onePass)
 	server := httptest.NewServer(sfn.Handler(f.config))
 	t.Cleanup(server.Close)
-	cmd := exec.CommandContext(t.Context(), python, "-c", program)
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SFN="+server.URL, "AWS_ACCESS_KEY_ID="+keyID, "AWS_SECRET_ACCESS_KEY="+secret,
-		"AWS_SESSION_TOKEN=", "AWS_DEFAULT_REGION=eu-west-1", "HOME="+t.TempDir(), "NO_PROXY=*")
-	out, err := cmd.CombinedOutput()
-	const want = "SUCCEEDED {\"a\":1}\n1 ExecutionStarted\n2 PassStateEntered\n3 PassStateExited\n4 ExecutionSucceeded\n"
-	if err != nil || string(out) != want {
-		t.Errorf("printed %s, %v", out, err)
+	for i, want := range wanted {
+		program, _, _ := strings.Cut(programs[i], "```")
+		cmd := exec.CommandContext(t.Context(), python, "-c", program)
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SFN="+server.URL, "AWS_ACCESS_KEY_ID="+keyID, "AWS_SECRET_ACCESS_KEY="+secret,
+			"AWS_SESSION_TOKEN=", "AWS_DEFAULT_REGION=eu-west-1", "HOME="+t.TempDir(), "NO_PROXY=*")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("printed %s, %v; want %s", out, err, want)
+		}
 	}
 }
 
@@ -65,7 +69,11 @@ func TestReferenceIsComplete(t *testing.T) {
 	_, _, response := f.do(signed(t, "None", "{}"))
 	_, list, _ := strings.Cut(strings.TrimRight(response, "\"}\n"), "ACTION: ")
 	names := strings.Split(list, ", ")
-	for _, file := range []string{"handler.go", "signature.go", "tasks.go", "machines.go", "executions.go"} {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +82,7 @@ func TestReferenceIsComplete(t *testing.T) {
 			names = append(names, match[1])
 		}
 	}
-	if len(names) < 10+15 {
+	if len(names) < 30+30 {
 		t.Errorf("there are %q", names)
 	}
 	for _, name := range names {

@@ -10,11 +10,26 @@
 //	ListExecutions         stateMachineArn, statusFilter, maxResults, nextToken  -> executions, nextToken
 //	GetExecutionHistory    executionArn, maxResults, nextToken, reverseOrder, includeExecutionData
 //	                                                                             -> events, nextToken
+//	RedriveExecution       executionArn                                          -> redriveDate
+//	StartSyncExecution     stateMachineArn, name, input                          -> execution
+//	CreateStateMachine     name, definition, type, roleArn, publish, versionDescription, tags, ...Configuration
+//	                                                                             -> stateMachineArn, creationDate
+//	UpdateStateMachine     stateMachineArn, definition, roleArn, publish, versionDescription, ...Configuration
+//	                                                                             -> revisionId, updateDate
+//	DeleteStateMachine     stateMachineArn
+//	DescribeStateMachine   stateMachineArn, includedData                         -> state machine
+//	DescribeStateMachineForExecution  executionArn, includedData                 -> state machine
 //	ListStateMachines      maxResults, nextToken                                 -> stateMachines, nextToken
-//	DescribeStateMachine   stateMachineArn                                       -> state machine
+//	ValidateStateMachineDefinition  definition, severity, maxResults             -> result, diagnostics
+//	PublishStateMachineVersion      stateMachineArn, revisionId, description     -> stateMachineVersionArn
+//	ListStateMachineVersions, DeleteStateMachineVersion
+//	CreateStateMachineAlias, UpdateStateMachineAlias, DescribeStateMachineAlias, ListStateMachineAliases,
+//	DeleteStateMachineAlias
+//	TagResource, UntagResource, ListTagsForResource
 //
-// A state machine is the latest definition of a flow. Its definition is the text of the flow, in
-// FDL.
+// A state machine is a flow. Its definition is the latest text of the flow, in the Amazon States
+// Language or in FDL. A version is a number for a definition, and an alias is a name for a version.
+// They are stored beside the definitions, as the OfName of [engine.Definition].
 //
 // Every request is signed with Signature Version 4 and a shared key, is at most 15 minutes old, and
 // has a body with the signed hash. The signature is of the headers Host, X-Amz-Date and
@@ -28,6 +43,7 @@
 //   - TaskTimedOut: every report after the first, also with the same outcome; the task has an end.
 //   - ExecutionAlreadyExists: an execution with the name has ended, or has another input. If it has
 //     not ended and has the same input, it is returned.
+//   - ExecutionNotRedrivable: the execution, or the last of its redrives, runs or succeeded.
 //   - UnknownOperationException: the other actions of Step Functions.
 //
 // Tokens in inputs, outputs and histories are masked: the right to read does not include the right

@@ -13,37 +13,44 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startExecution starts an execution of the latest definition. If an execution with the name runs
-// and has the same input, the response is that execution.
+// startExecution starts an execution. If an execution with the name runs and has the same input,
+// the response is that execution.
 func (h handler) startExecution(ctx context.Context, r request) (object, error) {
-	definitions, err := h.definitions(ctx, r.StateMachineArn)
+	state, err := h.start(ctx, r)
+	return object{"executionArn": h.executionARN(state), "startDate": seconds(state.Started)}, err
+}
+
+// start starts an execution of the definition that the ARN of a request names, or finds the one
+// that an equal request started.
+func (h handler) start(ctx context.Context, r request) (state machine.State, err error) {
+	of, err := h.revision(ctx, r.StateMachineArn)
 	if err != nil {
-		return nil, err
+		return state, err
 	}
-	start := engine.StartRequest{Flow: definitions[0].Flow, Execution: cmp.Or(r.Name, engine.NewName())}
+	start := engine.StartRequest{Flow: of.flow, Execution: cmp.Or(r.Name, engine.NewName())}
 	if !flow.ValidName(start.Execution) {
-		return nil, invalid("InvalidName", `a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
+		return state, errName
 	}
 	start.Input, err = value.ParseJSON([]byte(cmp.Or(r.Input, "{}")))
 	if err != nil {
-		return nil, invalid("InvalidExecutionInput", "the input cannot be read: "+err.Error())
+		return state, invalid("InvalidExecutionInput", "the input cannot be read: "+err.Error())
 	}
-	def, err := h.Executions.Flow(ctx, start.Flow)
+	def, err := h.Flows.Flow(ctx, start.Flow)
 	if err != nil {
-		return nil, err
+		return state, err
 	}
 	if !def.Values.Any && start.Input.Kind() != value.KindObject {
-		return nil, invalid("InvalidExecutionInput", fmt.Sprintf("the input is %s; allowed: an object", start.Input.Kind()))
+		return state, invalid("InvalidExecutionInput", fmt.Sprintf("the input is %s; allowed: an object", start.Input.Kind()))
 	}
 	result, err := h.Executions.Start(ctx, start)
 	if err != nil {
-		return nil, err
+		return state, err
 	}
-	state, err := h.Executions.Describe(ctx, engine.NewID(start.Flow.Name, start.Execution))
+	state, err = h.Executions.Describe(ctx, engine.NewID(start.Flow.Name, start.Execution))
 	if err == nil && result != engine.StartedNew && (state.Status.Final() || !value.Equal(state.Input, start.Input)) {
 		err = invalid("ExecutionAlreadyExists", fmt.Sprintf("Execution Already Exists: '%s'", h.executionARN(state)))
 	}
-	return object{"executionArn": h.executionARN(state), "startDate": seconds(state.Started)}, err
+	return state, err
 }
 
 func (h handler) executionARN(state machine.State) string {
@@ -88,6 +95,9 @@ var statuses = map[machine.Status]string{
 	machine.StatusStopped: "ABORTED", machine.StatusTimedOut: "TIMED_OUT",
 }
 
+// metadataOnly is the value of includedData that leaves out values and definitions.
+const metadataOnly = "METADATA_ONLY"
+
 // metadata returns the list entry of an execution.
 func (h handler) metadata(state machine.State) object {
 	shown := object{
@@ -100,25 +110,14 @@ func (h handler) metadata(state machine.State) object {
 	return shown
 }
 
-// describeExecution returns an execution, in which every token is masked.
+// describeExecution returns an execution, and whether it can be redriven.
 func (h handler) describeExecution(ctx context.Context, r request) (object, error) {
 	_, state, err := h.find(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	shown, included := h.metadata(state), r.IncludedData != "METADATA_ONLY"
-	shown["inputDetails"] = object{"included": included}
-	if state.Status.Final() {
-		shown["outputDetails"] = object{"included": included}
-	}
-	if state.Error != "" || state.Cause != "" {
-		shown["error"], shown["cause"] = state.Error, token.MaskAll(state.Cause)
-	}
-	if included {
-		addValue(shown, "input", machine.Within(state.Input, h.largestValue()))
-		addValue(shown, "output", machine.Within(state.Output, h.largestValue()))
-	}
-	return shown, nil
+	shown := h.execution(state, r.IncludedData != metadataOnly)
+	return shown, h.addRedrive(ctx, shown, state)
 }
 
 // addValue adds a value as JSON with masked tokens, unless it is missing.
@@ -150,12 +149,12 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 	case !known:
 		return nil, invalid(codeInvalid, "this statusFilter is not one of RUNNING, SUCCEEDED, FAILED, ABORTED and TIMED_OUT")
 	}
-	definitions, err := h.definitions(ctx, r.StateMachineArn)
+	of, err := h.revision(ctx, r.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
-	of := engine.Selection{Flow: definitions[0].Flow.Name, Statuses: filters[r.StatusFilter]}
-	ids, next, err := h.Catalog.Executions(ctx, of, r.NextToken, min(limit, mostLookups))
+	selected := engine.Selection{Flow: of.name, Statuses: filters[r.StatusFilter]}
+	ids, next, err := h.Catalog.Executions(ctx, selected, r.NextToken, min(limit, mostLookups))
 	if engine.CodeOf(err) == engine.CodeInvalid {
 		err = errPageToken
 	}
@@ -164,14 +163,14 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 		response["nextToken"] = next
 	}
 	if err == nil {
-		response["executions"], err = h.states(ctx, ids, r.StatusFilter)
+		response["executions"], err = h.states(ctx, ids, r.StatusFilter, of)
 	}
 	return response, err
 }
 
-// states returns the executions in the status. It omits an execution that is damaged or of a newer
-// release.
-func (h handler) states(ctx context.Context, ids []engine.ID, status string) ([]object, error) {
+// states returns the executions in the status, of a version only those with its definition. It
+// omits an execution that is damaged or of a newer release.
+func (h handler) states(ctx context.Context, ids []engine.ID, status string, of revision) ([]object, error) {
 	list := []object{}
 	for _, id := range ids {
 		state, err := h.Executions.Describe(ctx, id)
@@ -180,6 +179,7 @@ func (h handler) states(ctx context.Context, ids []engine.ID, status string) ([]
 			h.Log.ErrorContext(ctx, "execution left out", "execution", id.String(), "error", err.Error())
 		case err != nil:
 			return nil, err
+		case of.version != nil && state.Flow != of.flow:
 		case status == "" || statuses[state.Status] == status: // the index may lag behind
 			list = append(list, h.metadata(state))
 		}

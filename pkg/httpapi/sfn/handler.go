@@ -29,8 +29,8 @@ type Executions interface {
 	Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error)
 	Stop(ctx context.Context, id engine.ID, name, cause string) error
 	Describe(ctx context.Context, id engine.ID) (machine.State, error)
+	Redrive(ctx context.Context, id engine.ID, request engine.RedriveRequest) (engine.StartRequest, error)
 	HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error)
-	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 }
 
 // Config configures a handler. Fields are required unless they say what zero means.
@@ -38,6 +38,18 @@ type Config struct {
 	Tokens     *resume.Tokens
 	Executions Executions
 	Catalog    engine.Catalog
+	Flows      engine.Flows
+	// Check finds more problems in a definition that is put; nil finds none.
+	Check func(*flow.Flow) flow.Problems
+	// Schedules deletes the schedules of a state machine.
+	Schedules interface {
+		DeleteAll(ctx context.Context, flow string) error
+	}
+	// Await returns the state of an execution once it has ended, or when ctx ends. Nil reads the
+	// state again and again.
+	Await func(ctx context.Context, id engine.ID) (machine.State, error)
+	// MayWait reports whether a request may wait for the end of an execution. Nil means always.
+	MayWait func(context.Context) bool
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories
 	// have shorter pages for it, and values that have no room are left out. 0 means no limit.
 	MaxResponse int
@@ -90,13 +102,19 @@ func (h handler) fullPage() int { return min(fullPage, h.largestValue()) }
 
 // request has the members of all requests.
 type request struct {
-	StateMachineArn, ExecutionArn, Name, Input           string
-	TaskToken, Output, Error, Cause                      string
-	IncludedData, StatusFilter, MapRunArn, RedriveFilter string
-	NextToken                                            string
-	MaxResults                                           int
-	ReverseOrder                                         bool
-	IncludeExecutionData                                 *bool
+	StateMachineArn, ExecutionArn, Name, Input                             string
+	TaskToken, Output, Error, Cause                                        string
+	IncludedData, StatusFilter, MapRunArn, RedriveFilter, Severity         string
+	NextToken                                                              string
+	MaxResults                                                             int
+	ReverseOrder, Publish                                                  bool
+	IncludeExecutionData                                                   *bool
+	Definition, Type, RoleArn, VersionDescription, Description, RevisionID string
+	LoggingConfiguration, TracingConfiguration, EncryptionConfiguration    json.RawMessage
+	StateMachineVersionArn, StateMachineAliasArn, ResourceArn              string
+	RoutingConfiguration                                                   []route
+	Tags                                                                   []tag
+	TagKeys                                                                []string
 }
 
 var actions = map[string]func(handler, context.Context, request) (object, error){
@@ -104,6 +122,13 @@ var actions = map[string]func(handler, context.Context, request) (object, error)
 	"StartExecution": handler.startExecution, "StopExecution": handler.stopExecution, "DescribeExecution": handler.describeExecution,
 	"ListExecutions": handler.listExecutions, "GetExecutionHistory": handler.executionHistory,
 	"ListStateMachines": handler.listMachines, "DescribeStateMachine": handler.describeMachine,
+	"CreateStateMachine": handler.createMachine, "UpdateStateMachine": handler.updateMachine, "DeleteStateMachine": handler.deleteMachine,
+	"DescribeStateMachineForExecution": handler.describeForExecution, "ValidateStateMachineDefinition": handler.validateDefinition,
+	"PublishStateMachineVersion": handler.publishVersion, "ListStateMachineVersions": handler.listVersions,
+	"DeleteStateMachineVersion": handler.deleteVersion, "CreateStateMachineAlias": handler.createAlias, "UpdateStateMachineAlias": handler.updateAlias,
+	"DescribeStateMachineAlias": handler.describeAlias, "ListStateMachineAliases": handler.listAliases, "DeleteStateMachineAlias": handler.deleteAlias,
+	"TagResource": handler.tagResource, "UntagResource": handler.untagResource, "ListTagsForResource": handler.listTags,
+	"StartSyncExecution": handler.startSync, "RedriveExecution": handler.redriveExecution,
 }
 
 // ServeHTTP implements [http.Handler].
@@ -156,7 +181,7 @@ func (h handler) carryOut(r *http.Request, entry *audit.Entry) (object, error) {
 	if err := json.Unmarshal(body, &given); err != nil {
 		return nil, invalid("SerializationException", "the body is not the JSON object of a request")
 	}
-	entry.Object = cmp.Or(given.ExecutionArn, given.StateMachineArn)
+	entry.Object = cmp.Or(given.ExecutionArn, given.StateMachineArn, given.StateMachineVersionArn, given.StateMachineAliasArn, given.ResourceArn, given.Name)
 	if given.StateMachineArn != "" && given.Name != "" {
 		entry.Object += "/" + given.Name
 	}

@@ -192,7 +192,7 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 	if err != nil {
 		return nil, err
 	}
-	flow, err := h.Executions.Flow(ctx, state.Flow)
+	flow, err := h.Flows.Flow(ctx, state.Flow)
 	if err != nil {
 		return nil, err
 	}

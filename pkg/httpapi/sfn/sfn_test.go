@@ -57,7 +57,14 @@ type fixture struct {
 	config sfn.Config
 	log    bytes.Buffer
 
-	requests int // of the client
+	requests    int      // of the client
+	unscheduled []string // the flows whose schedules were deleted
+}
+
+// DeleteAll notes that the schedules of a flow are deleted.
+func (f *fixture) DeleteAll(_ context.Context, flow string) error {
+	f.unscheduled = append(f.unscheduled, flow)
+	return nil
 }
 
 func newFixture(tb testing.TB) *fixture {
@@ -70,7 +77,8 @@ func newFixtureBy(tb testing.TB, clock *local.Clock) *fixture {
 	f := &fixture{Memory: &store.Memory{}, t: tb}
 	f.system = local.New(local.Config{Store: f.Memory, Clock: clock})
 	f.config = sfn.Config{
-		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Catalog: f.Memory, Region: "eu-west-1", Account: "123456789012",
+		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Catalog: f.Memory, Flows: f.Memory, Schedules: f,
+		Region: "eu-west-1", Account: "123456789012",
 		Keys: clientkeys.Keys{keyID: {Secret: secret}, "short": {Secret: "short"}}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(&f.log, nil)),
 	}
 	return f
@@ -477,7 +485,7 @@ func TestErrors(t *testing.T) {
 		code string
 	}{
 		"a flow that is not there": {func() error { _, err := c.StartExecution(t.Context(), start("none", "e", "{}")); return err }, "StateMachineDoesNotExist"},
-		"a version":                {func() error { _, err := c.StartExecution(t.Context(), start("f:1", "e", "{}")); return err }, "InvalidArn"},
+		"a version":                {func() error { _, err := c.StartExecution(t.Context(), start("f:1", "e", "{}")); return err }, "StateMachineDoesNotExist"},
 		"a name":                   {func() error { _, err := c.StartExecution(t.Context(), start("f", "a.b", "{}")); return err }, "InvalidName"},
 		"no JSON":                  {func() error { _, err := c.StartExecution(t.Context(), start("f", "e", "{")); return err }, "InvalidExecutionInput"},
 		"no object":                {func() error { _, err := c.StartExecution(t.Context(), start("f", "e", "[]")); return err }, "InvalidExecutionInput"},
@@ -535,7 +543,7 @@ func TestErrors(t *testing.T) {
 			return err
 		}, "ValidationException"},
 		"another action": {func() error {
-			_, err := c.DeleteStateMachine(t.Context(), &sdk.DeleteStateMachineInput{StateMachineArn: aws.String(machines + "f")})
+			_, err := c.DeleteActivity(t.Context(), &sdk.DeleteActivityInput{ActivityArn: aws.String(machines + "f")})
 			return err
 		}, "UnknownOperationException"},
 	} {
@@ -685,6 +693,11 @@ func TestKeysAreLimited(t *testing.T) {
 	roles := map[string]string{
 		"SendTaskSuccess": "report", "SendTaskFailure": "report", "SendTaskHeartbeat": "report", "StartExecution": "start", "StopExecution": "manage",
 		"DescribeExecution": "read", "ListExecutions": "read", "GetExecutionHistory": "read", "ListStateMachines": "read", "DescribeStateMachine": "read",
+		"DescribeStateMachineForExecution": "read", "ValidateStateMachineDefinition": "read", "ListStateMachineVersions": "read",
+		"DescribeStateMachineAlias": "read", "ListStateMachineAliases": "read", "ListTagsForResource": "read",
+		"CreateStateMachine": "manage", "UpdateStateMachine": "manage", "DeleteStateMachine": "manage", "PublishStateMachineVersion": "manage",
+		"DeleteStateMachineVersion": "manage", "CreateStateMachineAlias": "manage", "UpdateStateMachineAlias": "manage",
+		"DeleteStateMachineAlias": "manage", "TagResource": "manage", "UntagResource": "manage", "StartSyncExecution": "start", "RedriveExecution": "start",
 	}
 	f := newFixture(t)
 	for _, allowed := range []string{"report", "start", "manage", "read", "SendTaskHeartbeat"} {

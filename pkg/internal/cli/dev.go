@@ -384,7 +384,12 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 		MayWait: target.MayWait, Schedules: schedules, Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{
-		Tokens: system.Callbacks, Executions: running, Catalog: store, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
+		Tokens: system.Callbacks, Executions: running, Catalog: store, Flows: store, Check: s.checkFlow, Schedules: schedules,
+		Await: func(ctx context.Context, id engine.ID) (machine.State, error) {
+			defer target.Pause(ctx)()
+			return system.Await(ctx, id)
+		},
+		MayWait: target.MayWait, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
 	})
