@@ -312,8 +312,8 @@ type Catalog interface {
 
 	// SetProperties replaces the properties of a listed definition, which are empty at first, if
 	// they equal before. If they differ, the error is [ErrConflict]; if the definition is not
-	// listed, [ErrNotFound]. A reference without a hash stands for the OfName of all definitions
-	// of the name, one of which is listed.
+	// listed, [ErrNotFound]. A reference without a hash stands for the OfName of the listed
+	// definitions of its name.
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 
 	// DeleteFlow takes the definition and its properties off the list until it is put again. The

@@ -55,15 +55,6 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 } //noli
 
 var errName = invalid("InvalidName", `a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 
-// problems checks a definition in any language.
-func (h handler) problems(text string) flow.Problems {
-	parsed, problems := language.Parse([]byte(text))
-	if parsed != nil && h.Check != nil {
-		problems = append(problems, h.Check(parsed)...)
-	}
-	return problems
-}
-
 // refOf checks the definition of a request and returns its reference.
 func (h handler) refOf(name, text string) (machine.FlowRef, error) {
 	ref, parsed, err := engine.ParseFlow(name, []byte(text))
@@ -125,7 +116,7 @@ func (h handler) createMachine(ctx context.Context, r request) (object, error) {
 }
 
 // lostRace returns the response if another request created the state machine meanwhile. It takes
-// back a definition that is not that of the other request.
+// back the definition of this request if the other one has a different definition.
 func (h handler) lostRace(ctx context.Context, r request, ref machine.FlowRef) (object, error) {
 	m, err := h.read(ctx, r.Name)
 	if err == nil && m.First != ref.Hash && m.latest() == ref {
@@ -315,8 +306,8 @@ func (h handler) describeForExecution(ctx context.Context, r request) (object, e
 	return shown, err
 }
 
-// validateDefinition returns the problems of a definition, those that only warn if the request
-// asks for them.
+// validateDefinition returns the problems of a definition. Warnings are among them if the request
+// asks for warnings.
 func (h handler) validateDefinition(_ context.Context, r request) (object, error) {
 	const most = 100
 	if r.Definition == "" {
@@ -325,7 +316,11 @@ func (h handler) validateDefinition(_ context.Context, r request) (object, error
 	if r.MaxResults < 0 || r.MaxResults > most {
 		return nil, invalid(codeInvalid, "maxResults is not a number from 0 to "+strconv.Itoa(most))
 	}
-	problems, result := h.problems(r.Definition), "OK"
+	parsed, problems := language.Parse([]byte(r.Definition))
+	if parsed != nil && h.Check != nil {
+		problems = append(problems, h.Check(parsed)...)
+	}
+	result := "OK"
 	if len(problems.Errors()) > 0 {
 		result = "FAIL"
 	}

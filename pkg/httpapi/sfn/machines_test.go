@@ -151,8 +151,8 @@ func TestVersionsAndAliases(t *testing.T) {
 		{"CreateStateMachineAlias", `{"name":"x",` + to("M:f:9") + `}`, "ResourceNotFound"},
 		{"CreateStateMachineAlias", `{"name":"x",` + to("M:none:1") + `}`, "ResourceNotFound"},
 		{"CreateStateMachineAlias", `{"name":"x",` + to("M:f:live") + `}`, "InvalidArn"},
-		{"CreateStateMachineAlias", `{"name":"x","routingConfiguration":[{"stateMachineVersionArn":"M:f:1","weight":50},{"stateMachineVersionArn":"M:f:2","weight":50}]}`,
-			"ValidationException"},
+		{"CreateStateMachineAlias", `{"name":"x","routingConfiguration":[{"stateMachineVersionArn":"M:f:1","weight":50},` +
+			`{"stateMachineVersionArn":"M:f:2","weight":50}]}`, "ValidationException"},
 		{"DescribeStateMachine", `{"stateMachineArn":"M:f:live"}`, `{"definition":D1,"stateMachineArn":"M:f:1","description":"one"}`},
 		{"UpdateStateMachineAlias", `{"stateMachineAliasArn":"M:f:live",` + to("M:f:2") + `}`, `{"updateDate":"any"}`},
 		{"UpdateStateMachineAlias", `{"stateMachineAliasArn":"M:f:live",` + to("M:g:1") + `}`, "ResourceNotFound"},

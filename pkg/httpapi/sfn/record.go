@@ -23,8 +23,7 @@ type record struct {
 	// Settings are the configurations that have no effect, as they were given.
 	Settings map[string]json.RawMessage
 	Tags     map[string]string
-	// Versions are those that were not deleted, the latest first. Published counts the deleted ones
-	// too.
+	// Versions has the latest version first. Published counts the deleted versions too.
 	Versions  []version
 	Published int
 	Aliases   map[string]alias
@@ -97,8 +96,8 @@ func (h handler) unknownMachine(words ...string) error {
 	return invalid("StateMachineDoesNotExist", fmt.Sprintf("State Machine Does Not Exist: '%s'", h.arn(append([]string{"stateMachine"}, words...)...)))
 }
 
-// revision is the definition that an ARN names: the latest one, that of a version, or that of an
-// alias.
+// revision is the definition that an ARN names: the latest one, or the definition of a version or
+// of an alias.
 type revision struct {
 	stateMachine
 

@@ -26,8 +26,8 @@ func (h handler) lastRedrive(ctx context.Context, state machine.State) (last mac
 	}
 }
 
-// redriveExecution starts an execution that goes on where another one failed. If that one was
-// redriven before, the last redrive goes on; one that runs is the response to a repeated request.
+// redriveExecution starts an execution that goes on where another one failed, or where its last
+// redrive failed. If a redrive runs, the request is a repeated one, and the redrive is its response.
 func (h handler) redriveExecution(ctx context.Context, r request) (object, error) {
 	_, state, err := h.find(ctx, r)
 	if err != nil {

@@ -221,7 +221,7 @@ func (h handler) describeAlias(ctx context.Context, r request) (shown object, er
 	return shown, err
 }
 
-// listAliases returns the aliases of a state machine, or those of a version.
+// listAliases returns the aliases of a state machine or of a version.
 func (h handler) listAliases(ctx context.Context, r request) (object, error) {
 	of, err := h.revision(ctx, r.StateMachineArn)
 	if err != nil {
