@@ -194,7 +194,7 @@ var functionModules = map[string][]string{
 	"functions/api":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/janitor":      clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
-	"functions/sfn":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
+	"functions/sfn":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),
 }
 

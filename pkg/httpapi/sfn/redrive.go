@@ -27,7 +27,8 @@ func (h handler) lastRedrive(ctx context.Context, state machine.State) (last mac
 }
 
 // redriveExecution starts an execution that goes on where another one failed, or where its last
-// redrive failed. If a redrive runs, the request is a repeated one, and the redrive is its response.
+// redrive failed. If a redrive runs, the request is a repeated one, and that redrive is the
+// response.
 func (h handler) redriveExecution(ctx context.Context, r request) (object, error) {
 	_, state, err := h.find(ctx, r)
 	if err != nil {
