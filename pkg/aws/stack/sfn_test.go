@@ -1,17 +1,24 @@
 package stack_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
@@ -28,6 +35,27 @@ func sfnARN(words ...string) *string {
 	return aws.String("arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":" + strings.Join(words, ":"))
 }
 
+// awsCLI runs the AWS CLI with an action of Step Functions, and returns what it prints, or its error.
+func (s stack) awsCLI(t *testing.T, secret string, args ...string) (printed map[string]any, failed string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), vendorTool(t, "clients", "bin/aws"), append([]string{"stepfunctions", "--output", "json"}, args...)...)
+	// A proxy leads to the emulator: requests are signed for the host of the endpoint.
+	cmd.Env = []string{
+		"HOME=" + t.TempDir(), "HTTP_PROXY=http://" + s.named(t), "AWS_ENDPOINT_URL_SFN=" + s.sfnEndpoint(), "AWS_DEFAULT_REGION=" + emulator.Region,
+		"AWS_ACCESS_KEY_ID=" + fnfKey, "AWS_SECRET_ACCESS_KEY=" + secret, "AWS_MAX_ATTEMPTS=1",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, string(out)
+	}
+	if len(out) > 0 {
+		if err := json.Unmarshal(out, &printed); err != nil {
+			t.Fatalf("%q prints %s", args, out)
+		}
+	}
+	return printed, ""
+}
+
 // The AWS CLI starts an execution on a stack, reports to the step that waits, and reads what
 // happened.
 func TestTheAWSCLI(t *testing.T) {
@@ -35,22 +63,7 @@ func TestTheAWSCLI(t *testing.T) {
 	s := standard.get(t)
 	call := func(secret string, args ...string) (printed map[string]any, failed string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), vendorTool(t, "clients", "bin/aws"), append([]string{"stepfunctions", "--output", "json"}, args...)...)
-		// A proxy leads to the emulator: requests are signed for the host of the endpoint.
-		cmd.Env = []string{
-			"HOME=" + t.TempDir(), "HTTP_PROXY=http://" + s.named(t), "AWS_ENDPOINT_URL_SFN=" + s.sfnEndpoint(), "AWS_DEFAULT_REGION=" + emulator.Region,
-			"AWS_ACCESS_KEY_ID=" + fnfKey, "AWS_SECRET_ACCESS_KEY=" + secret, "AWS_MAX_ATTEMPTS=1",
-		}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return nil, string(out)
-		}
-		if len(out) > 0 {
-			if err := json.Unmarshal(out, &printed); err != nil {
-				t.Fatalf("%q prints %s", args, out)
-			}
-		}
-		return printed, ""
+		return s.awsCLI(t, secret, args...)
 	}
 	text, run := s.waiting(t, "awscli")
 	if _, failed := call("the secret of another", "list-state-machines"); !strings.Contains(failed, "InvalidSignatureException") {
@@ -77,12 +90,136 @@ func TestTheAWSCLI(t *testing.T) {
 	}
 }
 
+// greeting returns a state machine that waits, calls a function and ends by its answer: with an
+// error for an unknown name.
+func (s stack) greeting() string {
+	return strings.Replace(`{"StartAt":"Pause","States":{
+  "Pause":{"Type":"Wait","Seconds":1,"Next":"Call"},
+  "Call":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke","Parameters":{"FunctionName":"STACK-echo","Payload.$":"$"},
+    "ResultSelector":{"name.$":"$.Payload.name"},"Catch":[{"ErrorEquals":["States.ALL"],"Next":"Odd"}],"Next":"Known"},
+  "Known":{"Type":"Choice","Choices":[{"Variable":"$.name","StringEquals":"Ada","Next":"Yes"}],"Default":"No"},
+  "Yes":{"Type":"Pass","Parameters":{"text.$":"States.Format('hello {}', $.name)"},"End":true},
+  "No":{"Type":"Fail","Error":"Unknown","Cause":"no such name"},
+  "Odd":{"Type":"Pass","Parameters":{"caught.$":"$.Error"},"End":true}}}`, "STACK", s.name, 1)
+}
+
+// The AWS CLI puts a state machine on a stack, runs it to each of its ends, publishes it and deletes
+// it. The limit of a value is 256 KiB, before the start and inside.
+func TestStateMachinesByTheAWSCLI(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "file://" + file
+	}
+	call := func(args ...string) map[string]any {
+		t.Helper()
+		printed, failed := s.awsCLI(t, fnfSecret, args...)
+		if failed != "" {
+			t.Errorf("%q: %s", args, failed)
+		}
+		return printed
+	}
+	refused := func(code string, args ...string) {
+		t.Helper()
+		if _, failed := s.awsCLI(t, fnfSecret, args...); !strings.Contains(failed, "("+code+")") {
+			t.Errorf("%q: %s; want %s", args, failed, code)
+		}
+	}
+	definition := write("greeting.asl.json", s.greeting())
+	checked := call("validate-state-machine-definition", "--definition", definition)
+	if checked["result"] != "OK" {
+		t.Errorf("checked %v", checked)
+	}
+	created := call("create-state-machine", "--name", "greeting", "--definition", definition, "--role-arn", "arn:aws:iam::000000000000:role/r",
+		"--publish", "--tags", "key=team,value=a")
+	machine := *sfnARN("stateMachine", "greeting")
+	if created["stateMachineArn"] != machine || created["stateMachineVersionArn"] != machine+":1" {
+		t.Errorf("created %v", created)
+	}
+	refused("StateMachineAlreadyExists", "create-state-machine", "--name", "greeting", "--definition", write("other", passesMachine), "--role-arn", "r")
+	refused("InvalidDefinition", "update-state-machine", "--state-machine-arn", machine, "--definition", "{}")
+	call("create-state-machine-alias", "--name", "live", "--routing-configuration", "stateMachineVersionArn="+machine+":1,weight=100")
+	large := strings.Repeat("x", 60<<10)
+	for name, input := range map[string]string{
+		"known": `{"name":"Ada"}`, "unknown": `{"name":"Bob"}`, "odd": `[1]`, "large": `{"name":"Ada","rest":"` + large + `"}`,
+	} {
+		call("start-execution", "--state-machine-arn", machine+":live", "--name", name, "--input", write(name, input))
+	}
+	refused("InvalidExecutionInput", "start-execution", "--state-machine-arn", machine, "--name", "huge",
+		"--input", write("huge", `{"name":"Ada","rest":"`+strings.Repeat(large, 5)+`"}`))
+	for name, want := range map[string][3]string{
+		"known": {"SUCCEEDED", `{"text":"hello Ada"}`, ""}, "large": {"SUCCEEDED", `{"text":"hello Ada"}`, ""},
+		"unknown": {"FAILED", "", "Unknown"}, "odd": {"FAILED", "", "States.Runtime"},
+	} {
+		execution := *sfnARN("execution", "greeting", name)
+		got := soon(t, "the end of "+name, func() (map[string]any, bool) {
+			shown := call("describe-execution", "--execution-arn", execution)
+			return shown, shown["status"] != "RUNNING"
+		})
+		output, _ := got["output"].(string)
+		failure, _ := got["error"].(string)
+		if got["status"] != want[0] || output != want[1] || failure != want[2] {
+			t.Errorf("%s ended as %v with %s %s; want %q", name, got["status"], output, failure, want)
+		}
+	}
+	call("update-state-machine", "--state-machine-arn", machine, "--definition", write("passes", passesMachine), "--publish")
+	sync, err := s.sfnClient(t).StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: &machine, Name: aws.String("sync")},
+		func(o *sfn.Options) { o.APIOptions = append(o.APIOptions, withoutHostPrefix) })
+	if err != nil || sync.Status != "SUCCEEDED" || aws.ToString(sync.Output) != `"done"` {
+		t.Errorf("the synchronous execution: %+v, %v", sync, err)
+	}
+	of := call("describe-state-machine-for-execution", "--execution-arn", *sfnARN("execution", "greeting", "known"))
+	if of["definition"] != s.greeting() {
+		t.Errorf("the definition of an execution: %v", of)
+	}
+	refused("ConflictException", "delete-state-machine-version", "--state-machine-version-arn", machine+":1")
+	if tags := call("list-tags-for-resource", "--resource-arn", machine); !reflect.DeepEqual(tags["tags"], []any{map[string]any{"key": "team", "value": "a"}}) {
+		t.Errorf("tags %v", tags)
+	}
+	call("redrive-execution", "--execution-arn", *sfnARN("execution", "greeting", "odd"))
+	call("delete-state-machine", "--state-machine-arn", machine)
+	refused("StateMachineDoesNotExist", "describe-state-machine", "--state-machine-arn", machine)
+}
+
+// withoutHostPrefix keeps a client from putting "sync-" before the host. The CLI has no switch for it.
+func withoutHostPrefix(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("withoutHostPrefix", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return next.HandleInitialize(smithyhttp.DisableEndpointHostPrefix(ctx, true), in)
+	}), middleware.After)
+}
+
+// A value of 200 KB, which is not kept in the log, passes through a state machine.
+func TestALargeValueOfAStateMachineOnTheStack(t *testing.T) {
+	t.Parallel()
+	s := hasty.get(t)
+	folder := t.TempDir()
+	file, input := filepath.Join(folder, "largemachine.asl.json"), filepath.Join(folder, "input.json")
+	text := `{"name":"Ada","rest":"` + strings.Repeat("x", 200<<10) + `"}`
+	if err := errors.Join(os.WriteFile(file, []byte(s.greeting()), 0o600), os.WriteFile(input, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.do(t, "run", file, "--name", "large", "--input", "@"+input, "--json"); got.exit != cli.ExitSucceeded || !strings.Contains(got.stdout, "hello Ada") {
+		t.Errorf("exit %d: %.2000s %.2000s", got.exit, got.stdout, got.stderr)
+	}
+}
+
+// passesMachine is a state machine that ends at once.
+const passesMachine = `{"StartAt":"P","States":{"P":{"Type":"Pass","Result":"done","End":true}}}`
+
 // sfnClient is the vendor's client of Go, which does not retry.
-func (x trial) sfnClient() *sfn.Client {
-	x.Helper()
-	proxy := &url.URL{Scheme: "http", Host: x.stack.named(x.T)}
+func (s stack) sfnClient(t *testing.T) *sfn.Client {
+	t.Helper()
+	proxy := &url.URL{Scheme: "http", Host: s.named(t)}
 	return sfn.New(sfn.Options{
-		BaseEndpoint: aws.String(x.stack.sfnEndpoint()), Region: emulator.Region, Retryer: aws.NopRetryer{},
+		BaseEndpoint: aws.String(s.sfnEndpoint()), Region: emulator.Region, Retryer: aws.NopRetryer{},
 		Credentials: credentials.NewStaticCredentialsProvider(fnfKey, fnfSecret, ""),
 		HTTPClient:  &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}},
 	})
@@ -97,9 +234,9 @@ func managesSfn(execution string) func(trial) error {
 		}
 		var err error
 		if machine := sfnARN("stateMachine", x.name); execution == "" {
-			_, err = x.sfnClient().ListExecutions(x.Context(), &sfn.ListExecutionsInput{StateMachineArn: machine})
+			_, err = x.stack.sfnClient(x.T).ListExecutions(x.Context(), &sfn.ListExecutionsInput{StateMachineArn: machine})
 		} else {
-			_, err = x.sfnClient().StartExecution(x.Context(), &sfn.StartExecutionInput{StateMachineArn: machine, Name: &execution})
+			_, err = x.stack.sfnClient(x.T).StartExecution(x.Context(), &sfn.StartExecutionInput{StateMachineArn: machine, Name: &execution})
 		}
 		return err
 	}
@@ -112,7 +249,7 @@ func deletesSfn(x trial) error {
 			return err
 		}
 	}
-	_, err := x.sfnClient().DeleteStateMachine(x.Context(), &sfn.DeleteStateMachineInput{StateMachineArn: sfnARN("stateMachine", x.name)})
+	_, err := x.stack.sfnClient(x.T).DeleteStateMachine(x.Context(), &sfn.DeleteStateMachineInput{StateMachineArn: sfnARN("stateMachine", x.name)})
 	return err
 }
 
@@ -122,7 +259,7 @@ func describesSfn(run func(trial) error) func(trial) error {
 		if err := run(x); err != nil {
 			return err
 		}
-		_, err := x.sfnClient().DescribeExecution(x.Context(), &sfn.DescribeExecutionInput{ExecutionArn: sfnARN("execution", x.name, x.execution())})
+		_, err := x.stack.sfnClient(x.T).DescribeExecution(x.Context(), &sfn.DescribeExecutionInput{ExecutionArn: sfnARN("execution", x.name, x.execution())})
 		return err
 	}
 }
@@ -133,7 +270,7 @@ func reportsSfn(x trial) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.sfnClient().SendTaskSuccess(x.Context(), &sfn.SendTaskSuccessInput{
+	_, err = x.stack.sfnClient(x.T).SendTaskSuccess(x.Context(), &sfn.SendTaskSuccessInput{
 		TaskToken: aws.String(path.Base(callback.Path)), Output: aws.String("{}"),
 	})
 	return err

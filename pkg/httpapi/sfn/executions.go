@@ -42,6 +42,10 @@ func (h handler) start(ctx context.Context, r request) (state machine.State, err
 	if !def.Values.Any && start.Input.Kind() != value.KindObject {
 		return state, invalid("InvalidExecutionInput", fmt.Sprintf("the input is %s; allowed: an object", start.Input.Kind()))
 	}
+	limit := max(def.Values.Each, h.Tokens.Limits(token.ID{}).Size)
+	if size := start.Input.Size(); size > limit && def.Values.Each > 0 { // otherwise the first step fails
+		return state, invalid("InvalidExecutionInput", fmt.Sprintf("the input has %d bytes; allowed: at most %d", size, limit))
+	}
 	result, err := h.Executions.Start(ctx, start)
 	if err != nil {
 		return state, err

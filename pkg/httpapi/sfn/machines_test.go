@@ -369,6 +369,21 @@ func TestSyncExecution(t *testing.T) {
 	}
 }
 
+// The input of a machine has at most 256 KiB, or as much as the operator allows.
+func TestInputOfAMachineIsLimited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	input := func(size int) string { return `"` + strings.Repeat("x", size-2) + `"` }
+	f.follow([]step{{"CreateStateMachine", `{"name":"f","definition":D1}`, `{}`}})
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "most", input(256<<10)))
+	wantSuccess(t, err)
+	_, err = c.StartExecution(t.Context(), start("f", "more", input(256<<10+1)))
+	wantCode(t, "an input of more than 256 KiB", err, "InvalidExecutionInput")
+	f.run()
+	f.follow([]step{{"DescribeExecution", `{"executionArn":"X:f:most"}`, `{"status":"SUCCEEDED"}`}})
+}
+
 // An execution that lasts too long is stopped. One that may not wait does not start.
 func TestSyncExecutionIsBounded(t *testing.T) {
 	t.Parallel()
