@@ -206,7 +206,8 @@ func TestALargeValueOfAStateMachineOnTheStack(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte(s.greeting()), 0o600), os.WriteFile(input, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.do(t, "run", file, "--name", "large", "--input", "@"+input, "--json"); got.exit != cli.ExitSucceeded || !strings.Contains(got.stdout, "hello Ada") {
+	got := s.do(t, "run", file, "--name", "large", "--input", "@"+input, "--json")
+	if got.exit != cli.ExitSucceeded || !strings.Contains(got.stdout, "hello Ada") {
 		t.Errorf("exit %d: %.2000s %.2000s", got.exit, got.stdout, got.stderr)
 	}
 }
