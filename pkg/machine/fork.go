@@ -212,7 +212,7 @@ func (r forkRun) waitForLanes(w Waiting, items, lanes int) *flow.Step {
 // block is the number of ids for each lane of the step: for its own events, and for the events of
 // the lanes of all forks that it may enter. It is huge if there are not so many numbers.
 func (r forkRun) block() int {
-	events := r.env.Limits.events()
+	events := r.env.Limits.laneEvents()
 	size, perLevel := events, events/2*MaxLanes // a fork has at least two events
 	for range forksInside(r.env.Flow, r.step) {
 		if size > math.MaxInt/perLevel {

@@ -12,7 +12,7 @@ import (
 
 // Limits bound an execution. Zero values mean the defaults.
 type Limits struct {
-	Events int // history events an execution; default [DefaultEvents]
+	Events int // history events of a log; default [DefaultEvents], and [DefaultLaneEvents] for a lane
 	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [Limits.MaxData]
 	Item   int // bytes of an item of the log; default [MaxItem], which is the most
 	// Apart says that there is a store for values that are too large for an item of the log.
@@ -49,14 +49,17 @@ type Hints struct {
 	CallbackBase string // to have an [Env.CallbackBase]
 }
 
-// The defaults: the first two are the vendor's limits.
+// The defaults. DefaultEvents is the limit of Step Functions, so that its machines run to the same
+// end; DefaultLaneEvents and DefaultData are those of FDL's vendor. A lane has fewer events because
+// its fork reserves ids for all of them (see block), and nested forks multiply the ids.
 const (
-	DefaultEvents    = 5000
-	DefaultData      = 32 << 10
-	DefaultDuration  = 90 * 24 * time.Hour
-	DefaultRetention = 30 * 24 * time.Hour
-	DefaultDirect    = 10 * time.Second
-	DefaultClaimTime = time.Second
+	DefaultEvents     = 25000
+	DefaultLaneEvents = 5000
+	DefaultData       = 32 << 10
+	DefaultDuration   = 90 * 24 * time.Hour
+	DefaultRetention  = 30 * 24 * time.Hour
+	DefaultDirect     = 10 * time.Second
+	DefaultClaimTime  = time.Second
 )
 
 // MaxData is the highest limit of a step's data without a store for large values. The data kept for
@@ -70,7 +73,7 @@ const MaxLargeData = 6 << 20
 // MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
 const MaxItem = 390 << 10
 
-func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
+func (l Limits) laneEvents() int { return cmp.Or(l.Events, DefaultLaneEvents) }
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
 
@@ -172,13 +175,12 @@ const EventsReserve = 6
 
 // checkEvents keeps room for the events of the end: one for each open series.
 func (x *tx) checkEvents() *token.Outcome {
-	s, limit := x.state(), x.env.Limits.events()
+	s, limit, log := x.state(), cmp.Or(x.env.Limits.Events, DefaultEvents), "the execution"
+	if s.isLane() {
+		limit, log = x.env.Limits.laneEvents(), "a lane of the execution"
+	}
 	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil
-	}
-	log := "the execution"
-	if s.isLane() {
-		log = "a lane of the execution"
 	}
 	return limitReached(ErrorEventLimit, "%s has %d history events, and the next step or attempt may exceed the limit of %d; split the work "+
 		"into several executions, and poll within one step", log, s.Events, limit)

@@ -650,7 +650,11 @@ func TestDefaultEventLimit(t *testing.T) {
 		}
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
 		state, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
+		env.Tag = "t"
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
+		for env.Cause = env.Tag; state.Status == machine.StatusRunning; { // an item was full
+			state = mustApply(t, env, state, machine.TimerDue{At: state.Timer.Due}).State
+		}
 		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "poll within one step") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)
 		}

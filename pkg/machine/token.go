@@ -44,7 +44,7 @@ func (r taskRun) keepLog() {
 const pollNumbers = 1 << 31
 
 func (s State) tokenID(task *flow.Task, attempt Attempt) token.ID {
-	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, which fits by the limits
 	if attempt.Poll > 0 {
 		id.Number = pollNumbers | uint32(attempt.Poll) //nolint:gosec // a second apart they last for 68 years
 	}

@@ -345,7 +345,7 @@ func (c *Client) Do(ctx context.Context, method, where string, body, out any) er
 	return err
 }
 
-// maxResponse is the largest response that is read: a history of 5,000 events with their values.
+// maxResponse is the largest response that is read: a history of 25,000 events with their values.
 const maxResponse = 256 << 20
 
 func (c *Client) send(ctx context.Context, method, where string, body, out any) (status int, err error) {

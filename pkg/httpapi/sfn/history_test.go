@@ -1,6 +1,7 @@
 package sfn_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
@@ -253,6 +255,38 @@ func TestFailedExpressions(t *testing.T) {
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("the history is\n%s, want\n%s", strings.Join(got, " "), c.want)
+			}
+		})
+	}
+}
+
+// An execution has 25,000 events. Pages of its history have each event once, of a flow and of a state
+// machine, whose Wait has two events that the API has no type for.
+func TestHistoryOf25000Events(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text        string
+		count, last int
+	}{
+		"asl": {`{"StartAt":"A","States":{"A":{"Type":"Wait","Seconds":1,"Next":"A"}}}`, 12500, 12500},
+		"fdl": {"version: v1\ntype: flow\nsteps:\n  - {type: wait, name: A, duration: 1}\n" +
+			"  - {type: choice, name: B, choices: [{condition: 'true', goto: A}]}\n", 16664, 24996},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.put("f", tt.text)
+			c := f.client()
+			_, err := c.StartExecution(t.Context(), start("f", "e", "{}"))
+			wantSuccess(t, err)
+			f.run()
+			began := time.Now()
+			events := f.events(c, sdk.GetExecutionHistoryInput{MaxResults: 1000})
+			t.Logf("the history took %s", time.Since(began))
+			last := events[len(events)-1]
+			if len(events) != tt.count || int(last.Id) != tt.last || last.Type != types.HistoryEventTypeExecutionFailed ||
+				!slices.IsSortedFunc(events, func(a, b types.HistoryEvent) int { return cmp.Compare(a.Id, b.Id) }) {
+				t.Errorf("%d events, the last is %d %s", len(events), last.Id, last.Type)
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func (x *indexed) finding() Finding {
 	return Finding{
 		Position: x.steps[0].Position, Rule: IndexLoop, Steps: names(x.steps),
 		Found: fmt.Sprintf("%s are a loop over the index %s: each turn adds %d events to the history, and after at most %d turns the execution fails with %s",
-			listed(names(x.steps)), x.index, events, machine.DefaultEvents/events, machine.ErrorEventLimit),
+			listed(names(x.steps)), x.index, events, mostEvents(x.steps[0])/events, machine.ErrorEventLimit),
 		Instead: fmt.Sprintf(`Write a foreach around %s with %s, item and index: %s, and remove the way back of %s; maxConcurrency: 1 keeps the calls in order. `+
 			`If %s returns something else for the next turn than the index, keep the loop.`, task, collection, x.index, x.choice.Name, task),
 		Saves: fmt.Sprintf("history: each iteration has one of its own, so the list may be longer. Without maxConcurrency up to %d iterations run at once. "+

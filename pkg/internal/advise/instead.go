@@ -16,10 +16,18 @@ import (
 // pollPrice is the price of a million polls.
 const pollPrice = "On AWS a million polls cost $1.3 to $2.3 (" + PricesOf + ")"
 
+// mostEvents is the limit of events of the log in which a step runs.
+func mostEvents(step *flow.Step) int {
+	if len(machine.ForksAround(step)) > 0 {
+		return machine.DefaultLaneEvents
+	}
+	return machine.DefaultEvents
+}
+
 func (p polled) finding() Finding {
 	turn := p.turn()
 	interval, _ := p.interval()
-	room := machine.DefaultEvents - machine.EventsReserve - p.depth - p.before - eventsOf(turn[:p.index]...)
+	room := mostEvents(p.steps[0]) - machine.EventsReserve - p.depth - p.before - eventsOf(turn[:p.index]...)
 	events := eventsOf(turn...)
 	figures := &Loop{Task: p.task.Name, Events: events, Polls: max(0, room)/events + 1, Seconds: interval.Seconds(), MaxPolls: p.maxPolls}
 	f := Finding{Position: p.steps[0].Position, Rule: PollingLoop, Steps: names(p.steps), Loop: figures}

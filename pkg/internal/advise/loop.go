@@ -241,7 +241,7 @@ func withoutPause(step *flow.Step) (f Finding, ok bool) {
 		return Finding{
 			Position: l.steps[0].Position, Rule: LoopWithoutPause, Steps: names(l.steps),
 			Found: fmt.Sprintf("%s goes back to %s without a pause, and no step on the way changes what its conditions read: once it goes back, it does so until "+
-				"the execution fails with %s, after about %d turns", back, first, machine.ErrorEventLimit, machine.DefaultEvents/events),
+				"the execution fails with %s, after about %d turns", back, first, machine.ErrorEventLimit, mostEvents(step)/events),
 			Instead: fmt.Sprintf(`Add a wait, or a task with pattern: waitForCondition, to the way from %s back to %s; or make a step on it set what the conditions `+
 				`of %s read.`, back, first, back),
 			Saves: fmt.Sprintf("%s for each turn, and the execution", flow.Count(events, "event")),

@@ -61,7 +61,7 @@ func TestLimitsOfRuns(t *testing.T) {
 		},
 		"history": {
 			passFlow("{type: pass, name: A}", "{type: choice, name: B, choices: [{condition: $.x != 1, goto: C}], default: {goto: A}}", "{type: pass, name: C}"),
-			"{}", nil, met{"5000", "4995 history events", "poll within one step"},
+			"{}", nil, met{"25000", "24995 history events", "poll within one step"},
 		},
 		"levels of an input":    {echoFlow, `{"a":` + nested(100) + "}", nil, met{"100", "101 levels", "as a text"}},
 		"levels beyond reading": {echoFlow, `{"a":` + nested(20_000) + "}", nil, met{"100", "more than 10000 levels", "as a text"}},
