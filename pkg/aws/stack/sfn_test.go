@@ -207,7 +207,7 @@ func TestALargeValueOfAStateMachineOnTheStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.do(t, "run", file, "--name", "large", "--input", "@"+input, "--json")
-	if got.exit != cli.ExitSucceeded || !strings.Contains(got.stdout, "hello Ada") {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "hello Ada") {
 		t.Errorf("exit %d: %.2000s %.2000s", got.exit, got.stdout, got.stderr)
 	}
 }
@@ -246,7 +246,7 @@ func managesSfn(execution string) func(trial) error {
 // deletesSfn deletes a state machine with a schedule, by the API of Step Functions.
 func deletesSfn(x trial) error {
 	for _, args := range [][]string{{"flows", "put", x.flow(passes)}, {"schedules", "put", x.name + "/s", "--cron", "@every 1h"}} {
-		if err := x.await(x.begin(cli.ExitSucceeded, args...)); err != nil {
+		if err := x.await(x.begin(view.ExitSucceeded, args...)); err != nil {
 			return err
 		}
 	}
