@@ -210,9 +210,14 @@ func assigned(t *template, e *evaluation) (value.Value, error) {
 // Caught implements [flow.Data].
 func (d *data) Caught(f *flow.Frame, entry int, failure token.Outcome) (exit flow.Exit) {
 	e, c := d.evaluation(f, "caught"), d.catches[entry]
-	output := value.Object(
-		value.Member{Key: "Error", Value: value.String(failure.Error)}, value.Member{Key: "Cause", Value: value.String(failure.Cause)},
-	)
+	name, cause := value.String(failure.Error), value.String(failure.Cause)
+	if failure.Error == errorFailed {
+		name = value.Null()
+		if failure.Cause == "" {
+			cause = value.Null()
+		}
+	}
+	output := value.Object(value.Member{Key: "Error", Value: name}, value.Member{Key: "Cause", Value: cause})
 	var err error
 	if d.isQuery {
 		e.errorOutput = output

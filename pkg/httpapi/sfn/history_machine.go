@@ -176,8 +176,11 @@ func (h *history) describeState(details object, e machine.Event, step *flow.Step
 	return name, true
 }
 
+// errorUnnamed is the error of a failure of a machine without a name, which the API does not show.
+const errorUnnamed = "States.Failed"
+
 func addFailure(details object, e machine.Event) {
-	if e.Error != "" && e.Error != "States.Failed" { // which the API does not have
+	if e.Error != "" && e.Error != errorUnnamed {
 		details["error"] = e.Error
 	}
 	if e.Cause != "" {

@@ -151,6 +151,9 @@ func (h handler) execution(state machine.State, included bool) object {
 	if state.Error != "" || state.Cause != "" {
 		shown["error"], shown["cause"] = state.Error, token.MaskAll(state.Cause)
 	}
+	if state.Error == errorUnnamed {
+		delete(shown, "error")
+	}
 	if included {
 		addValue(shown, "input", machine.Within(state.Input, h.largestValue()))
 		addValue(shown, "output", machine.Within(state.Output, h.largestValue()))

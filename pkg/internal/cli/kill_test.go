@@ -45,6 +45,7 @@ var (
 	shortCalls   = killStory{flow: "calls", ends: machine.StatusSucceeded}
 	aWait        = killStory{flow: "wait", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
 	twoWaits     = killStory{flow: "waits", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
+	poller       = killStory{flow: "poller", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
 	onceEach     = killStory{flow: "once-each", ends: machine.StatusSucceeded, once: []string{"First", "Second", "Third"}, order: begunLate}
 	onceLast     = killStory{flow: "once-last", ends: machine.StatusSucceeded, once: []string{"Last"}, order: begunLate}
 	longCalls    = killStory{flow: "long", ends: machine.StatusSucceeded, order: acceptedLate}
@@ -211,6 +212,16 @@ var killGaps = []killGap{
 	{rule: "10", gap: "send wake > close by hand", story: callbacks},
 	{rule: "10", gap: "close by hand > answer", story: callbacks},
 	{rule: "10", gap: "close by task > send wake", story: longCalls},
+
+	// Between two of these gaps the machine passes a state, or begins and ends it.
+	{rule: "2", gap: "receive > call", story: poller},
+	{rule: "2", gap: "call > send timer", story: poller},
+	{rule: "3", gap: "send timer > commit wait", story: poller},
+	{rule: "6", gap: "commit wait > delete", story: poller},
+	{rule: "2", gap: "call > commit call", story: poller},
+	{rule: "4", gap: "commit call > call", story: poller},
+	{rule: "2", gap: "call > commit end", story: poller},
+	{rule: "6", gap: "commit end > delete", story: poller},
 
 	{rule: "12", gap: "send start > commit start", story: shortCalls},
 	{rule: "12", gap: "commit start > answer", story: shortCalls},

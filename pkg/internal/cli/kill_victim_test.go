@@ -184,7 +184,7 @@ func (v *victim) tasks(flow string) []string {
 	const line = `echo "$WAITLESS_EXECUTION $WAITLESS_STEP" >> "$CALLS"; `
 	var tasks []string
 	for name, rest := range map[string]string{"append": "echo {}", "slow": "sleep 0.02; echo {}", "refuse": "exit 1"} {
-		if bytes.Contains(text, []byte("functions/"+name)) {
+		if bytes.Contains(text, []byte("functions/"+name)) || bytes.Contains(text, []byte(":function:"+name)) {
 			tasks = append(tasks, "--task", name+"=exec:sh -c '"+line+rest+"'")
 		}
 	}
