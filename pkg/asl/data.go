@@ -47,9 +47,9 @@ type data struct {
 	assign    *template
 	choices   []exitData // of the rules of a Choice
 	catches   []exitData
-	limit     *source // of a Task: TimeoutSecondsPath
-	reads     bool    // Enter reads the context object
-	keepsNone bool    // the result is not used
+	limits    []*source // of a Task that computes its time limit or its heartbeat
+	reads     bool      // Enter reads the context object
+	keepsNone bool      // the result is not used
 }
 
 // exitData are the fields of a rule of a Choice, or of an entry of a Catch.
@@ -124,8 +124,10 @@ func (d *data) Enter(f *flow.Frame) flow.Entry {
 
 func (d *data) begin(e *evaluation) (value.Value, error) {
 	v, err := d.input.of(e, e.data)
-	if err == nil && d.limit != nil {
-		_, err = d.timeout(e)
+	for _, limit := range d.limits {
+		if err == nil {
+			_, err = limit.seconds(e)
+		}
 	}
 	if err == nil && d.params != nil {
 		v, err = d.params.eval(e.with(v))

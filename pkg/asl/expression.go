@@ -81,6 +81,9 @@ func (e *evaluation) contextObject() value.Value {
 			value.Member{Key: "Id", Value: value.String("arn:aws:states:::stateMachine:" + c.Flow)}, value.Member{Key: "Name", Value: value.String(c.Flow)},
 		)},
 	}
+	if !c.Step.Token.IsMissing() {
+		members = append(members, value.Member{Key: "Task", Value: value.Object(value.Member{Key: "Token", Value: c.Step.Token})})
+	}
 	if !e.item.IsMissing() {
 		members = append(members, value.Member{Key: "Map", Value: value.Object(value.Member{Key: "Item", Value: e.item})})
 	}

@@ -75,19 +75,37 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	}
 	base, pattern, _ := strings.Cut(parts[operationAt], ".")
 	service, _, _ := strings.Cut(base, ":")
-	switch {
+	switch isToken := "."+pattern == tokenSuffix; {
 	case service == "activity":
 		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
-	case pattern != "":
+	case pattern != "" && !isToken:
 		p.Problem(field.Pos, "%s: %s with .%s is not served yet; write the task in FDL: waitless docs from-step-functions", p.place(), base, pattern)
 	case base == "lambda:invoke":
 		p.invoke(task, d, n)
+		p.awaitToken(task, d, n, isToken)
 	case slices.Contains([]string{"apigateway", "http", "eks"}, service) || !flow.IsIntegration(base):
 		p.Problem(field.Pos, "%s: operation %s is not served; call it in a function: arn:aws:states:::lambda:invoke", p.place(), document.Shortened(base))
 	default:
 		p.operation(task, text, base, n)
+		p.awaitToken(task, d, n, isToken)
 	}
 }
+
+// awaitToken makes a task wait for the caller that gets its token.
+func (p *parser) awaitToken(task *flow.Task, d *data, n *document.Node, isToken bool) {
+	if !isToken {
+		return
+	}
+	task.Pattern = flow.PatternWaitForCallback
+	task.Integration += tokenSuffix
+	d.result = func(f *flow.Frame) value.Value { return f.Local }
+	if !d.reads {
+		p.warn(n.Get("Resource").Pos, "%s do not read the token from the context object, so only its deadline ends the state", p.argumentsField())
+	}
+}
+
+// tokenSuffix ends the Resource of a task that waits for its token.
+const tokenSuffix = ".waitForTaskToken"
 
 // operation reads the call of an operation of a service of AWS.
 func (p *parser) operation(task *flow.Task, resource, name string, n *document.Node) {
@@ -230,26 +248,35 @@ func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
 		p.Problem(n.Get("HeartbeatSeconds").Pos, "%s: HeartbeatSeconds %d is not below TimeoutSeconds, which is %d", p.place(),
 			task.Heartbeat/time.Second, task.Timeout/time.Second)
 	}
-	task.Heartbeat = 0 // only a task that waits for a token has heartbeats
-	if limit := computed["TimeoutSeconds"]; limit != nil {
-		d.limit = limit
-		task.Limit = func(f *flow.Frame) time.Duration {
-			limit, _ := d.timeout(d.evaluation(f, "limit")) // Enter reports an error
-			return limit
-		}
+	if task.Pattern != flow.PatternWaitForCallback {
+		task.Heartbeat = 0 // only a task that waits for a token has heartbeats
+		delete(computed, "HeartbeatSeconds")
+	}
+	task.Limit, task.Beat = d.limitBy(computed["TimeoutSeconds"]), d.limitBy(computed["HeartbeatSeconds"])
+}
+
+// limitBy returns a function for a limit that an attempt computes, nil for none.
+func (d *data) limitBy(from *source) func(f *flow.Frame) time.Duration {
+	if from == nil {
+		return nil
+	}
+	d.limits = append(d.limits, from)
+	return func(f *flow.Frame) time.Duration {
+		limit, _ := from.seconds(d.evaluation(f, "limit")) // Enter reports an error
+		return limit
 	}
 }
 
-// timeout returns the time limit that the state computes.
-func (d *data) timeout(e *evaluation) (time.Duration, error) {
-	v, err := d.limit.eval(e)
+// seconds returns the time limit that the state computes.
+func (s *source) seconds(e *evaluation) (time.Duration, error) {
+	v, err := s.eval(e)
 	if err != nil {
 		return 0, err
 	}
 	v = e.lookup.Complete(v)
 	limit, ok := flow.ParseDuration(v, maxSeconds*time.Second)
 	if (!ok || limit == 0) && len(e.lookup.Load) == 0 {
-		return 0, e.fault("%s %s is %s; allowed: a whole number of seconds from 1", d.limit.name, d.limit.text, value.Shown(v))
+		return 0, e.fault("%s %s is %s; allowed: a whole number of seconds from 1", s.name, s.text, value.Shown(v))
 	}
 	return limit, nil
 }

@@ -164,6 +164,8 @@ type (
 		// Limit returns the Timeout of an attempt whose definition computes it. It is nil for
 		// others.
 		Limit func(f *Frame) time.Duration
+		// Beat returns the Heartbeat of such an attempt.
+		Beat func(f *Frame) time.Duration
 		// Heartbeat is how long an attempt that waits for a callback may go
 		// without a heartbeat, 0 when it needs none.
 		Heartbeat time.Duration

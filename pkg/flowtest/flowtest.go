@@ -286,7 +286,7 @@ func (t Test) placed(err error) error {
 
 // withSubflows is a flow with the steps of all flows of the test.
 func (r *run) withSubflows() *flow.Flow {
-	all := &flow.Flow{All: r.flow.All}
+	all := &flow.Flow{All: r.flow.All, Values: r.flow.Values}
 	for _, text := range r.Subflows {
 		if flow, _ := language.Parse(text); flow != nil { // an invalid flow is reported when it is put
 			all.All = slices.Concat(all.All, flow.All)

@@ -149,6 +149,9 @@ func (s *Script) CheckSteps(flow *flow.Flow) error {
 		if why := a.checkChoice(flow); why != "" {
 			return s.wrong(listAnswers, i, "choice", "%s", why)
 		}
+		if v := a.outcome.Output; !flow.Values.Any && !v.IsMissing() && v.Kind() != value.KindObject {
+			return s.wrong(listAnswers, i, "output", "answer %d: output is %s; allowed: an object", i+1, v.Kind())
+		}
 	}
 	for i, e := range s.lists.Events {
 		if err := check(listEvents, i, e.scriptEntry); err != nil {
@@ -268,8 +271,8 @@ func (a *scriptAnswer) check() (field string, err error) {
 		return "output", err
 	}
 	v, err := value.ParseJSON(bytes.TrimSpace(output))
-	if err == nil && v.Kind() != value.KindObject {
-		err = fmt.Errorf("output is %s; allowed: an object", v.Kind())
+	if err == nil && v.Kind() == value.KindNull {
+		err = errors.New("output is null; allowed: an object, and another value for a state of a machine")
 	}
 	a.outcome = token.Success(v)
 	return "output", err

@@ -38,7 +38,6 @@ func TestParseScriptRefuses(t *testing.T) {
 		"two successes":     {"answers:\n  - step: a\n    output: {}\n    choice: Yes\n", "both output and choice"},
 		"a choice, failed":  {"answers:\n  - step: a\n    error: E\n    choice: Yes\n", "both error and choice"},
 		"a list, no choice": {"answers:\n  - step: a\n    choice: [Yes]\n", "script.yaml:3:13: found a list; allowed: a text"},
-		"no object":         {"answers:\n  - step: a\n    output: [1]\n", "output is an array; allowed: an object"},
 		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
 		"what is no YAML":   {"answers: [", "script.yaml:2:1: did not find"},
 		"an unknown closer": {"answers:\n  - step: a\n    by: magic\n    output: {}\n", `by is "magic"; allowed: hand, callback`},
@@ -240,6 +239,7 @@ func TestScriptNamesStepsOfTheFlow(t *testing.T) {
 	parsed, _ := fdl.Parse([]byte(asksFlow))
 	for text, want := range map[string]string{
 		"answers:\n  - {step: Ask, output: {}}\n  - {output: {}, step: Asc}\n": `script.yaml:3:24: the flow has no step "Asc"; did you mean "Ask"?`,
+		"answers:\n  - {step: Ask, output: [1]}\n": `script.yaml:2:25: answer 1: output is an array; allowed: an object`,
 		"events:\n  - step: Othr\n    event: {source: aws.batch, detail-type: Batch Job State Change}\n": `script.yaml:2:11: ` +
 			`the flow has no step "Othr"; did you mean "Other"?`,
 	} {

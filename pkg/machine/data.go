@@ -112,7 +112,7 @@ func (r taskRun) context(c *flow.StepContext, attempt int) {
 	}
 	if w := r.endedWaiting; w == nil || w.Attempt.Number != attempt || w.Token() == nil {
 		r.keepLog()
-		c.Token = value.String(r.env.Keys.Sign(s.tokenID(r.task, Attempt{Number: attempt})))
+		c.Token = value.String(r.env.Keys.Sign(r.tokenID(Attempt{Number: attempt})))
 	} else if text, ok := r.env.Keys.SignAgain(w.Handle()); ok { // with the key that signed it
 		c.Token = value.String(text)
 	}

@@ -45,9 +45,14 @@ func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
 // the series around it do not change.
 func (k taskKind) in(r *run, step *flow.Step) taskRun {
 	task := k.Task
-	if task.Limit != nil {
+	if task.Limit != nil || task.Beat != nil {
 		limited := *task
-		limited.Timeout = task.Limit(r.frame(step, value.Missing(), value.Missing(), 0, 0))
+		if frame := r.frame(step, value.Missing(), value.Missing(), 0, 0); task.Limit != nil {
+			limited.Timeout = task.Limit(frame)
+		}
+		if task.Beat != nil {
+			limited.Heartbeat = task.Beat(r.frame(step, value.Missing(), value.Missing(), 0, 0))
+		}
 		task = &limited
 	}
 	return taskRun{r, step, task}

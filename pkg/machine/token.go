@@ -17,7 +17,7 @@ func (r taskRun) openToken(waiting *Waiting) {
 	}
 	r.keepLog()
 	task := r.task
-	wait := &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
+	wait := &TokenWait{Handle: r.env.Keys.Handle(r.tokenID(waiting.Attempt)), Beat: r.at}
 	waiting.For = wait
 	// The time limit of a task that is only told of its token limits the token, not the call.
 	if isAwaited(task) || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
@@ -43,7 +43,8 @@ func (r taskRun) keepLog() {
 // far smaller.
 const pollNumbers = 1 << 31
 
-func (s State) tokenID(task *flow.Task, attempt Attempt) token.ID {
+func (r taskRun) tokenID(attempt Attempt) token.ID {
+	s, task := r.state(), r.task
 	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, which fits by the limits
 	if attempt.Poll > 0 {
 		id.Number = pollNumbers | uint32(attempt.Poll) //nolint:gosec // a second apart they last for 68 years
@@ -54,6 +55,9 @@ func (s State) tokenID(task *flow.Task, attempt Attempt) token.ID {
 	if task.Sender != "" {
 		id.Flags |= token.FlagSender
 		id.Sender = token.SenderOf(task.Sender)
+	}
+	if r.env.Flow.Values.Any {
+		id.Flags |= token.FlagAnyValue
 	}
 	return id
 }

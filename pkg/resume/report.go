@@ -39,15 +39,15 @@ func (e *ReportError) Unwrap() error { return e.Err }
 type Limits struct {
 	// Size is the largest output or failure, in bytes.
 	Size int
-	// AnyValue accepts any JSON value as the output, as external recipients do; a step has an
-	// object.
+	// AnyValue accepts any JSON value as the output, as external recipients and machines do; a
+	// step of FDL has an object.
 	AnyValue bool
 	hint     string
 }
 
 // Limits returns the limits of outcomes for the token with the id; the zero ID stands for a step.
 func (t *Tokens) Limits(id token.ID) Limits {
-	if isExternal(id) {
+	if isExternal(id) || id.Flags&token.FlagAnyValue != 0 {
 		return Limits{Size: ExternalLimit, AnyValue: true}
 	}
 	l := Limits{Size: t.config.Limit}

@@ -49,6 +49,9 @@ const (
 	FlagExternal
 	// FlagSender demands the signature of the [ID]'s Sender. FlagSigned is set, too.
 	FlagSender
+	// FlagAnyValue marks the token of a step whose output may be any JSON value, and not an object
+	// alone.
+	FlagAnyValue
 )
 
 const (

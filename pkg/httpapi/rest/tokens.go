@@ -302,7 +302,7 @@ func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) 
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	return parse(h.Tokens.Limits(token.ID{}), body)
+	return parse(h.Tokens.Limits(token.ID{Flags: token.FlagAnyValue}), body) // the close has the limits of the token
 }
 
 // withStep adds the step that waits for the token. It returns t unchanged for a token of another

@@ -168,7 +168,9 @@ func (h *history) describeState(details object, e machine.Event, step *flow.Step
 	if e.Type == machine.TaskFailed && e.Error == "States.Timeout" {
 		name = "TaskTimedOut"
 	}
-	addFailure(details, e)
+	if addFailure(details, e); name == "TaskTimedOut" {
+		delete(details, "cause")
+	}
 	if task.Integration == "" {
 		return describeFunction(details, e, task, name), true
 	}
@@ -210,7 +212,7 @@ func (h *history) describeTask(details object, e machine.Event, task *flow.Task)
 		details["parameters"], details["region"] = details["input"], h.region
 		delete(details, "input")
 		addLimit(details, task)
-	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke":
+	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke", e.Type == machine.TaskSubmitted && strings.HasPrefix(task.Integration, "lambda:invoke"):
 		addValue(details, "output", machine.Within(value.Object(
 			value.Member{Key: "ExecutedVersion", Value: value.String("$LATEST")}, value.Member{Key: "Payload", Value: e.Output},
 			value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
@@ -230,5 +232,8 @@ func describeFunction(details object, e machine.Event, task *flow.Task, name str
 func addLimit(details object, task *flow.Task) {
 	if task.Timeout > 0 {
 		details["timeoutInSeconds"] = int(task.Timeout / time.Second)
+	}
+	if task.Heartbeat > 0 {
+		details["heartbeatInSeconds"] = int(task.Heartbeat / time.Second)
 	}
 }

@@ -17,7 +17,7 @@ const (
 	maxCause = 32768
 )
 
-// unnamedFailure is the error of a failure without one: a step's retry and catch need a name.
+// unnamedFailure is the error of a failure without one: the retry and catch of FDL need a name.
 const unnamedFailure = "States.TaskFailed"
 
 func (h handler) sendSuccess(ctx context.Context, r request) (object, error) {
@@ -43,7 +43,11 @@ func (h handler) sendFailure(ctx context.Context, r request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := h.Tokens.Limits(verified.ID).FailureOf(cmp.Or(r.Error, unnamedFailure), r.Cause)
+	name := r.Error
+	if verified.ID.Flags&token.FlagAnyValue == 0 { // a machine has a name of its own
+		name = cmp.Or(name, unnamedFailure)
+	}
+	outcome, err := h.Tokens.Limits(verified.ID).FailureOf(name, r.Cause)
 	if err != nil {
 		return nil, err
 	}

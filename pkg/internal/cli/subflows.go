@@ -136,7 +136,7 @@ func (c Command) addFile(ctx context.Context, found *subflows, name, path string
 // flow returns the steps of the flow and of the given definitions. The functions of all of them are
 // needed.
 func (s subflows) flow(file flowFile) *flow.Flow {
-	all := &flow.Flow{All: slices.Clone(file.flow.All)}
+	all := &flow.Flow{All: slices.Clone(file.flow.All), Values: file.flow.Values}
 	for _, one := range s.given {
 		all.All = append(all.All, one.file.flow.All...)
 	}

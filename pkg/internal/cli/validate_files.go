@@ -97,7 +97,7 @@ func (c Command) flowsBeside(ctx context.Context, path string, t *template) *flo
 			return nil
 		}
 		if all == nil {
-			all = &flow.Flow{}
+			all = &flow.Flow{Values: f.flow.Values}
 		}
 		all.All = append(all.All, f.flow.All...)
 	}
