@@ -21,7 +21,12 @@ type scenario struct {
 	Runs    []struct {
 		Input   any
 		Replies map[string][]reply // of functions, by state or function
-		Want    struct {
+		Answers []struct {         // outcomes of tokens
+			reply `yaml:",inline"`
+			Step  string
+			After int // seconds
+		}
+		Want struct {
 			Output  any
 			Error   string
 			Cause   string
@@ -82,7 +87,13 @@ func (s *scenario) run(t *testing.T, definition []byte, i int) {
 			return replies[n].Output, nil
 		}
 	}
-	result, err := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions}.Run(t.Context())
+	test := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions}
+	for _, a := range run.Answers {
+		test.Answers = append(test.Answers, flowtest.Answer{
+			Step: a.Step, After: time.Duration(a.After) * time.Second, Output: a.Output, Error: a.Error, Cause: a.Cause,
+		})
+	}
+	result, err := test.Run(t.Context())
 	if err != nil {
 		t.Errorf("run %d: %v", i+1, err)
 		return

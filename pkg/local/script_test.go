@@ -239,7 +239,7 @@ func TestScriptNamesStepsOfTheFlow(t *testing.T) {
 	parsed, _ := fdl.Parse([]byte(asksFlow))
 	for text, want := range map[string]string{
 		"answers:\n  - {step: Ask, output: {}}\n  - {output: {}, step: Asc}\n": `script.yaml:3:24: the flow has no step "Asc"; did you mean "Ask"?`,
-		"answers:\n  - {step: Ask, output: [1]}\n": `script.yaml:2:25: answer 1: output is an array; allowed: an object`,
+		"answers:\n  - {step: Ask, output: [1]}\n":                             `script.yaml:2:25: answer 1: output is an array; allowed: an object`,
 		"events:\n  - step: Othr\n    event: {source: aws.batch, detail-type: Batch Job State Change}\n": `script.yaml:2:11: ` +
 			`the flow has no step "Othr"; did you mean "Other"?`,
 	} {

@@ -212,7 +212,8 @@ func (h *history) describeTask(details object, e machine.Event, task *flow.Task)
 		details["parameters"], details["region"] = details["input"], h.region
 		delete(details, "input")
 		addLimit(details, task)
-	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke", e.Type == machine.TaskSubmitted && strings.HasPrefix(task.Integration, "lambda:invoke"):
+	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke",
+		e.Type == machine.TaskSubmitted && strings.HasPrefix(task.Integration, "lambda:invoke"):
 		addValue(details, "output", machine.Within(value.Object(
 			value.Member{Key: "ExecutedVersion", Value: value.String("$LATEST")}, value.Member{Key: "Payload", Value: e.Output},
 			value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
