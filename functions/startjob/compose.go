@@ -26,6 +26,12 @@ func compose(getenv func(string) string) (function.Call, error) {
 	table := p.WaitsTable()
 	config := p.JobsConfig(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)).With(p.Kinds()))
 	config.External, config.CallbackBase, config.CallbackHint = table, p.Optional("WAITLESS_CALLBACK_URL"), "set WAITLESS_CALLBACK_URL"
+	if p.Text("WAITLESS_DELIVERIES") == "off" {
+		config.External = nil
+	}
+	if p.Text("WAITLESS_JOBS") == "off" {
+		config.Unwatched = "nothing finds out the ends of jobs here: set the parameter Jobs of the stack to on"
+	}
 	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
 		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),
 	})

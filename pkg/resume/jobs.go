@@ -32,6 +32,8 @@ type JobsConfig struct {
 
 	// The rest is for a JobStarter. External is nil if no external waits are served.
 	External ExternalWaits
+	// Unwatched says why no token can wait for a job, and what to do; empty if tokens can.
+	Unwatched string
 	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
 	CallbackBase string
 	// CallbackHint says how to set CallbackBase: "set VARIABLE".

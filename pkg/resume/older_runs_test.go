@@ -226,3 +226,16 @@ func (ignoredPolls) Send(context.Context, resume.Poll) error { return nil }
 func (*reused) Stop(context.Context, jobs.Kind, []byte) error {
 	return errors.New("no job is stopped here")
 }
+
+// Where nothing finds out the end of a job, no job starts for a token.
+func TestNoTokenWaitsUnwatched(t *testing.T) {
+	t.Parallel()
+	r := newReused(t, jobs.Kinds()[0])
+	r.config.Unwatched = "set the parameter Jobs"
+	for _, token := range []string{`"token":"` + modelKeys.Sign(r.token()) + `"`, `"taskToken":"t"`, `"callbackId":"c"`} {
+		_, err := resume.NewJobStarter(r.config).StartJob(t.Context(), []byte(`{"kind":"`+r.kind.Name+`","params":`+string(r.params)+`,`+token+`}`))
+		if refused, ok := errors.AsType[*jobs.RequestError](err); !ok || refused.What != r.config.Unwatched {
+			t.Errorf("%s: error %v", token, err)
+		}
+	}
+}

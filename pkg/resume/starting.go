@@ -96,6 +96,8 @@ func (s *startCall) waits() bool { return s.token.handle != "" }
 // openToken opens the token that waits, or creates the token of an external wait.
 func (s *startCall) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
+	case s.Unwatched != "" && r.Token+r.TaskToken+r.CallbackID != "":
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: s.Unwatched}
 	case r.Token != "":
 		s.token, err = s.Tokens.Verify(ctx, r.Token)
 		if err == nil && isExternal(s.token.ID) { // StartJob makes such tokens itself

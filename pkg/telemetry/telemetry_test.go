@@ -221,3 +221,23 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A zero has a price, and says nothing.
+func TestZerosAreNotWritten(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := &telemetry.Batch{Stack: "s", Now: time.Now, Out: &out}
+	for _, m := range telemetry.All() {
+		if m != telemetry.WakeAge {
+			b.Add(m, "", 0)
+		}
+	}
+	if b.Flush(); out.Len() > 0 {
+		t.Errorf("written: %s", &out)
+	}
+	b.Add(telemetry.WakeAge, "", 0) // of a percentile
+	b.Add(telemetry.OpenWaits, "", 2)
+	if b.Flush(); !strings.Contains(out.String(), `"OpenWaits":2`) || !strings.Contains(out.String(), `"WakeAge":0`) {
+		t.Errorf("written: %s", &out)
+	}
+}

@@ -8,6 +8,7 @@ package function
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log"
 	"log/slog"
@@ -54,11 +55,12 @@ func NewCall(function func(context.Context, []byte) ([]byte, error), attrs func(
 }
 
 // Invoke handles one invocation; payload is the JSON of its input. The log line never has the
-// payload, which may have a token. The error has the name that callers see as errorType.
+// payload, which may have a token. The error has the name that callers see as errorType. Callers of
+// the engine get it as a value, so that the failure of a flow's job is no error of the function.
 func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	id := "" // outside the Lambda runtime
+	id, acceptsFailures := "", false // outside the Lambda runtime
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
-		id = lc.AwsRequestID
+		id, acceptsFailures = lc.AwsRequestID, lc.ClientContext.Custom["WAITLESS_FAILURES"] != ""
 	}
 	request := slog.String("request_id", id)
 	c.Log.LogAttrs(ctx, slog.LevelDebug, "call begins", request, slog.Int("bytes", len(payload)))
@@ -66,6 +68,9 @@ func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err != nil {
 		thrown := named(err)
 		c.Log.LogAttrs(ctx, slog.LevelWarn, "call failed", request, slog.String("error", thrown.Type), slog.String("message", thrown.Message))
+		if acceptsFailures {
+			return json.Marshal(map[string]any{"waitless:failure": thrown})
+		}
 		return nil, thrown
 	}
 	c.Log.LogAttrs(ctx, slog.LevelInfo, "call succeeded", append([]slog.Attr{request}, c.Attrs(response)...)...)

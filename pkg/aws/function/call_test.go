@@ -52,6 +52,21 @@ func TestCallLogsOneLineWithoutThePayload(t *testing.T) {
 	}
 }
 
+// A caller that accepts failures as values gets one: the function has not failed.
+func TestFailureAsAValue(t *testing.T) {
+	t.Parallel()
+	refused := &resume.ServiceError{Name: "dynamodb.ConditionalCheckFailedException", Message: "no"}
+	h, lines := logged(function.NewCall(func(context.Context, []byte) ([]byte, error) { return nil, refused }, nil))
+	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{
+		ClientContext: lambdacontext.ClientContext{Custom: map[string]string{"WAITLESS_FAILURES": "values"}},
+	})
+	response, err := h.Invoke(ctx, nil)
+	want := `{"waitless:failure":{"errorMessage":"no","errorType":"dynamodb.ConditionalCheckFailedException"}}`
+	if err != nil || string(response) != want || !strings.Contains(lines.String(), `"msg":"call failed"`) {
+		t.Errorf("got %s, error %v, log %s; want %s", response, err, lines, want)
+	}
+}
+
 // Callers and the log get the name and the message of an error.
 func TestErrorsHaveNames(t *testing.T) {
 	t.Parallel()

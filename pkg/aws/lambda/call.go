@@ -67,7 +67,7 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 	defer cancel()
 	input := &lambda.InvokeInput{
 		FunctionName: &function.name, InvocationType: types.InvocationTypeRequestResponse,
-		Payload: []byte(call.Input.JSON()), ClientContext: aws.String(clientContext(call, f.config.Now())),
+		Payload: []byte(call.Input.JSON()), ClientContext: aws.String(clientContext(call, f.config.Names.isStarter(function), f.config.Now())),
 	}
 	if function.qualifier != "" {
 		input.Qualifier = &function.qualifier
@@ -93,21 +93,34 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 		return refusal(function, err), nil
 	case answer.FunctionError != nil:
 		return thrown(call, function, answer.Payload), nil
+	case f.config.Names.isStarter(function) && bytes.HasPrefix(answer.Payload, []byte(failurePrefix)):
+		return thrown(call, function, bytes.TrimSuffix(bytes.TrimPrefix(answer.Payload, []byte(failurePrefix)), []byte("}"))), nil
 	case len(answer.Payload) > engine.LongestReply:
 		return engine.ReplyTooLong(call, "function "+function.name, engine.LongestReply), nil
 	}
 	return engine.ParseReply(answer.Payload, "function "+function.name), nil
 }
 
+// failurePrefix begins a response of a starter that failed, if the call accepts [failuresAsValues]:
+// such a failure is no error of the Lambda function, which would raise an alarm. The error follows
+// in the form that Lambda gives it, and one brace.
+const failurePrefix = `{"waitless:failure":`
+
+// failuresAsValues is the member of the client context by which package function knows it.
+const failuresAsValues = "WAITLESS_FAILURES"
+
 // clientContext returns the client context that a function gets besides its event. It is far below
 // Lambda's limit of 3,583 bytes.
-func clientContext(call machine.Call, now time.Time) string {
+func clientContext(call machine.Call, isStarter bool, now time.Time) string {
 	custom := map[string]string{
 		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),
 		"WAITLESS_FLOW":            call.Flow.Name,
 		"WAITLESS_EXECUTION":       call.Execution,
 		"WAITLESS_STEP":            call.Step,
 		"WAITLESS_IDEMPOTENCY_KEY": call.Key(),
+	}
+	if isStarter {
+		custom[failuresAsValues] = "values"
 	}
 	if call.Iteration != "" {
 		custom["WAITLESS_ITERATION"] = call.Iteration

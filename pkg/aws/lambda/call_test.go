@@ -358,6 +358,28 @@ func TestCallOfAnOperationIsAwaitedUntilItsLimit(t *testing.T) {
 	}
 }
 
+// The failure of a starter of the stack arrives as a value. A function of a user cannot send one, and
+// is not told of it.
+func TestFailuresOfStartersAreValues(t *testing.T) {
+	t.Parallel()
+	const failure = `{"waitless:failure":{"errorMessage":"a row","errorType":"dynamodb.ConditionalCheckFailedException"}}`
+	for function, want := range map[string]string{flow.CallService: "dynamodb.ConditionalCheckFailedException", "Greet": ""} {
+		e, f := serve(t, answers(failure), func(c *lambda.Config) { c.Names = lambda.Names{Stack: "w"} })
+		call := machine.Call{Step: "Put", Resource: flow.Resource{Function: function}, Input: value.Object()}
+		if function == flow.CallService {
+			call.Resource.Operation = "dynamodb:PutItem"
+		}
+		outcome, err := f.Call(t.Context(), call)
+		if err != nil || outcome.Error != want {
+			t.Errorf("%s: %+v, error %v; want %q", function, outcome, err, want)
+		}
+		sent, err := base64.StdEncoding.DecodeString(e.requests[0].Header.Get("X-Amz-Client-Context"))
+		if accepts := strings.Contains(string(sent), "WAITLESS_FAILURES"); err != nil || accepts != (want != "") {
+			t.Errorf("%s: the client context is %s, error %v", function, sent, err)
+		}
+	}
+}
+
 // slow is a client of Lambda whose functions respond late, or end at their time limit.
 type slow struct{ limit, took time.Duration }
 

@@ -55,6 +55,13 @@ func isReserved(name string) bool {
 	return slices.Contains(Services, name) || slices.ContainsFunc(Services, ends) || slices.ContainsFunc(starters, ends)
 }
 
+// isStarter reports whether a function is a starter of this stack.
+func (n Names) isStarter(function target) bool {
+	name := function.name[strings.LastIndexByte(function.name, ':')+1:]
+	short, isOwn := strings.CutPrefix(name, n.Stack+"-")
+	return isOwn && n.Stack != "" && slices.Contains(starters, short)
+}
+
 // resolve returns the Lambda function of the resource, or an error if flows may not call it.
 func (n Names) resolve(r flow.Resource) (target, error) {
 	if r.Qualifier == "LATEST" { // is Function Compute's name for no version

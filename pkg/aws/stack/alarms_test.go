@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,47 +77,108 @@ func TestAlarmsAreOfMetricsThatAreWritten(t *testing.T) {
 			t.Errorf("%s is of %s %s by %s; the dimension is %q", id, a.namespace, a.metric, a.dimension, want)
 		}
 		of := read.Resources[strings.TrimSuffix(a.value, ".QueueName")]
-		wantType := map[string]string{"QueueName": "AWS::SQS::Queue", "FunctionName": "AWS::Serverless::Function"}[a.dimension]
+		wantType := map[string]string{
+			"QueueName": "AWS::SQS::Queue", "FunctionName": "AWS::Serverless::Function", "ApiId": "AWS::ApiGatewayV2::Api",
+		}[a.dimension]
 		if of.Type != wantType || wantType == "" && a.value != "AWS::StackName" {
 			t.Errorf("%s is of %s, a %q", id, a.value, of.Type)
-		}
-		conditions := []string{"HasAlarms", strings.Replace(of.Condition, "Serves", "Has", 1) + "Alarms"}
-		if id == "OldestWaitAlarm" { // with its own parameter
-			conditions = []string{"HasOldestWaitAlarm"}
-		}
-		if !slices.Contains(conditions, a.condition) {
-			t.Errorf("%s has the condition %s, its resource %q", id, a.condition, of.Condition)
 		}
 	}
 }
 
-// Each dead-letter queue has an alarm, and so has each function but the sample.
-func TestAlarmsAreComplete(t *testing.T) {
-	t.Parallel()
+// Series are the values of metrics in periods of five minutes, by namespace, metric and the dimension's
+// value in the template.
+type series map[string][]float64
+
+// ringing returns the alarms of the template that these values bring into the state ALARM, as
+// CloudWatch evaluates them: by dimension, over the latest periods, all of which exceed the threshold.
+// Missing values are good.
+func ringing(t *testing.T, values series, conditions ...string) (all []string) {
+	t.Helper()
 	read := readTemplate(t)
-	var got []string
-	for _, a := range alarmsOf(t, read) {
-		got = append(got, a.metric+" "+a.value)
-	}
-	var want []string
-	for _, m := range []*telemetry.Metric{
-		telemetry.DeliveryFailures, telemetry.MessagesFailed, telemetry.WakeAge, telemetry.ExecutionsAbandoned, telemetry.Overdue, telemetry.OldestOpenWait,
-		telemetry.JobStopFailures,
-	} {
-		want = append(want, m.Name+" AWS::StackName")
-	}
-	for id, r := range read.Resources {
-		switch {
-		case r.Type == "AWS::SQS::Queue" && strings.HasSuffix(id, "DeadLetters"):
-			want = append(want, "ApproximateNumberOfMessagesVisible "+id+".QueueName")
-		case r.Type == "AWS::Serverless::Function" && id != "EchoFunction":
-			want = append(want, "Errors "+id, "Throttles "+id)
+	for id, a := range alarmsOf(t, read) {
+		r := read.Resources[id]
+		number := func(name string) int {
+			n, err := strconv.Atoi(at(&r.Properties, name).Value)
+			if err != nil && name == "Threshold" {
+				n = 604_800 // of a parameter
+			}
+			return n
+		}
+		const period = 300
+		latest := slices.Clone(values[a.namespace+" "+a.metric+" "+a.value])
+		periods, width := number("EvaluationPeriods"), number("Period")/period
+		rings := slices.Contains(append(conditions, "HasAlarms"), a.condition) && len(latest) >= periods*width
+		for ; rings && periods > 0; periods-- {
+			from := len(latest) - width
+			value := slices.Max(latest[from:])
+			if at(&r.Properties, "Statistic") != nil && at(&r.Properties, "Statistic").Value == "Sum" {
+				value = 0
+				for _, v := range latest[from:] {
+					value += v
+				}
+			}
+			rings, latest = value > float64(number("Threshold")), latest[:from]
+		}
+		if rings {
+			all = append(all, id)
 		}
 	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("there are alarms of %q, want %q", got, want)
+	slices.Sort(all)
+	return all
+}
+
+// About ten alarms ring for what an operator has to act on, and none because a flow's own action or
+// job failed.
+func TestAlarmsRingForWhatMatters(t *testing.T) {
+	t.Parallel()
+	const stack = " AWS::StackName"
+	all := []string{"HasOldestWaitAlarm", "HasJobAlarm", "HasDeliveryAlarm", "UndoesDeployments"}
+	often := []float64{1, 2, 1, 1, 1, 1, 1, 1, 1}
+	for name, tt := range map[string]struct {
+		values     series
+		conditions []string
+		want       []string
+	}{
+		"idle":                         {series{}, all, nil},
+		"an action fails":              {series{"AWS/Lambda Errors CallServiceFunction": often}, all, nil},
+		"a job is refused":             {series{"AWS/Lambda Errors StartJobFunction": often, "AWS/Lambda Errors GetJobStatusFunction": often}, all, nil},
+		"a function of a user fails":   {series{"AWS/Lambda Errors EchoFunction": often, "Waitless ExecutionsFailed" + stack: often}, all, nil},
+		"a message fails once":         {series{"Waitless MessagesFailed" + stack: {0, 7, 0}}, all, nil},
+		"messages fail":                {series{"Waitless MessagesFailed" + stack: often}, all, []string{"MessagesAlarm"}},
+		"a dead wake":                  {series{"AWS/SQS ApproximateNumberOfMessagesVisible WakeDeadLetters.QueueName": {1}}, all, []string{"WakeDeadLettersAlarm"}},
+		"a dead task":                  {series{"Waitless DeadLettersLeft" + stack: {0, 0, 1}}, all, []string{"DeadLettersAlarm"}},
+		"deliveries fail":              {series{"Waitless DeliveryFailures" + stack: often}, all, []string{"DeliveriesAlarm"}},
+		"no deliveries are made":       {series{"Waitless DeliveryFailures" + stack: often}, nil, nil},
+		"a job goes on":                {series{"Waitless JobStopFailures" + stack: {1, 0, 1}}, all, []string{"JobStopsAlarm"}},
+		"a job is stopped late":        {series{"Waitless JobStopFailures" + stack: {1, 0, 0}}, all, nil},
+		"wakes are late":               {series{"Waitless WakeAge" + stack: {130_000, 125_000, 300_000}}, all, []string{"WakesAlarm"}},
+		"wakes of schedules":           {series{"Waitless WakeAge" + stack: {61_000, 62_000, 60_500}}, all, nil},
+		"an execution is given up":     {series{"Waitless ExecutionsAbandoned" + stack: {1}}, all, []string{"AbandonedAlarm"}},
+		"executions are overdue":       {series{"Waitless Overdue" + stack: often}, all, []string{"OverdueAlarm"}},
+		"executions were overdue":      {series{"Waitless Overdue" + stack: append([]float64{0, 0, 0}, often[:6]...)}, all, nil},
+		"an old wait":                  {series{"Waitless OldestOpenWait" + stack: {0, 0, 604_801}}, all, []string{"OldestWaitAlarm"}},
+		"an old wait, no parameter":    {series{"Waitless OldestOpenWait" + stack: {0, 0, 604_801}}, nil, nil},
+		"the interpreter is throttled": {series{"AWS/Lambda Throttles InterpreterFunction": often}, all, []string{"InterpreterThrottlesAlarm"}},
+		"the janitor fails":            {series{"AWS/Lambda Errors JanitorFunction": often}, all, []string{"JanitorErrorsAlarm"}},
+		"the API fails":                {series{"AWS/ApiGateway 5xx ManagementApi": often}, all, []string{"ManagementAlarm"}},
+		"callbacks fail":               {series{"AWS/ApiGateway 5xx CallbackApi": often}, all, []string{"CallbackAlarm"}},
+		"callbacks are rejected":       {series{"AWS/ApiGateway 4xx CallbackApi": often}, all, nil},
+		"a bad deployment":             {series{"AWS/Lambda Errors ApiFunction": often}, all, []string{"ApiErrorsAlarm"}},
+		"a function fails":             {series{"AWS/Lambda Errors ApiFunction": often}, nil, nil}, // then its API has 5xx
+	} {
+		if got := ringing(t, tt.values, tt.conditions...); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q ring, want %q", name, got, tt.want)
+		}
+	}
+	always := 0
+	for _, a := range alarmsOf(t, readTemplate(t)) {
+		if a.condition == "HasAlarms" {
+			always++
+		}
+	}
+	if most := 10; always > most {
+		t.Errorf("a stack has %d alarms by default, want %d at most", always, most)
 	}
 }
 

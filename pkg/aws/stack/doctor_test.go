@@ -161,7 +161,7 @@ func behind(t *testing.T, s stack) map[string]string {
 	})
 	if err == nil {
 		_, err = client.SetAlarmState(t.Context(), &cloudwatch.SetAlarmStateInput{
-			AlarmName: aws.String(s.resources["InterpreterErrorsAlarm"]), StateValue: types.StateValueAlarm, StateReason: aws.String("errors"),
+			AlarmName: aws.String(s.resources["JanitorErrorsAlarm"]), StateValue: types.StateValueAlarm, StateReason: aws.String("errors"),
 		})
 	}
 	if err != nil {
@@ -191,7 +191,7 @@ func replaceAlarms(t *testing.T, s stack) {
 			names = append(names, *alarm.AlarmName)
 		}
 	}
-	left := s.resources["InterpreterErrorsAlarm"]
+	left := s.resources["JanitorErrorsAlarm"]
 	if !slices.Contains(names, left) {
 		t.Fatalf("there is no alarm %s; found %q", left, names)
 	}
