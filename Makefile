@@ -33,7 +33,7 @@ LAMBDA_ARCH ?= arm64
 STACK_DIR ?= .tools/stack
 STACK_PORT ?= 4566
 STACK_NAME ?= waitless
-# Parameters of its template: make stack PARAMS="StatusEvents=on LogLevel=DEBUG".
+# Parameters of its template: make stack PARAMS="Options=status-events,debug".
 PARAMS ?=
 
 BUILD_FLAGS := -trimpath -ldflags="-s -w"
@@ -313,7 +313,7 @@ stack: ## Deploy to an emulator of AWS on this machine, with PARAMS: eval "$$(ma
 	@mkdir -p $(STACK_DIR)/s3
 	@env -i PATH="$$PATH" HOME="$$(cd $(STACK_DIR) && pwd)" TMPDIR="$$(cd $(STACK_DIR) && pwd)" S3_DATA_DIR="$$(cd $(STACK_DIR) && pwd)/s3" \
 		BIND_HOST=127.0.0.1 GATEWAY_PORT=$(STACK_PORT) AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AUTH=true IOT_MTLS_ENABLED=0 \
-		nohup .tools/emulator/bin/ministack </dev/null >$(STACK_DIR)/emulator.log 2>&1 & echo $$! >$(STACK_DIR)/pid
+		nohup .tools/emulator/bin/python pkg/aws/emulator/run_ministack.py </dev/null >$(STACK_DIR)/emulator.log 2>&1 & echo $$! >$(STACK_DIR)/pid
 	@$(MAKE) --no-print-directory deployed-stack >$(STACK_DIR)/deploy.log 2>&1 \
 	|| { cat $(STACK_DIR)/emulator.log $(STACK_DIR)/deploy.log >&2; $(MAKE) --no-print-directory destroy >&2; exit 1; }
 	@echo "export $(STACK_VARIABLES) WAITLESS_STACK=$(STACK_NAME)"
@@ -328,7 +328,7 @@ deployed-stack:
 	kill -0 $$(cat $(STACK_DIR)/pid) # another process may own the port and respond
 	.tools/sam/bin/sam build --parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
-		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)
+		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) Samples=on $(PARAMS)
 	env $(STACK_VARIABLES) .tools/sam/bin/python .ci/allow_without_tls.py $(STACK_NAME) $(STACK_ENDPOINT)
 	env $(STACK_VARIABLES) .tools/sam/bin/python .ci/allow_on_emulator.py $(STACK_NAME) $(STACK_ENDPOINT)
 

@@ -30,7 +30,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 		config.External = nil
 	}
 	if p.Text("WAITLESS_JOBS") == "off" {
-		config.Unwatched = "nothing finds out the ends of jobs here: set the parameter Jobs of the stack to on"
+		config.Unwatched = "nothing finds out the ends of jobs here: add jobs to the parameter Options of the stack"
 	}
 	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
 		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),

@@ -44,6 +44,9 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	h.eventBuffer, h.redelivered = eventBuffers.Get().(*[]machine.Event), receives > 1
 	defer eventBuffers.Put(h.eventBuffer)
 	disposition, err := h.run(ctx, wake)
+	if at, ok := h.waitsForRoom(receives, err); ok {
+		disposition, err = Disposition{RetryAt: at}, nil
+	}
 	if poisoned(receives, err) {
 		a := abandonment{h, wake, err.Error()}
 		disposition, err = done, a.endNow(ctx)

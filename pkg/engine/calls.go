@@ -20,7 +20,7 @@ func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.
 	caller, lanes := calls{d.session}, forks{d.session}
 	switch c := command.(type) {
 	case machine.CallTask:
-		outcome, err := caller.make(ctx, c.Call, d)
+		outcome, err := caller.make(ctx, c.Call, c.Claimed, d)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.
 		if err := d.notifyWait(ctx, c.Call); err != nil {
 			return nil, err
 		}
-		outcome, err := caller.make(ctx, c.Call, d)
+		outcome, err := caller.make(ctx, c.Call, c.AtMostOnce, d)
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +107,9 @@ func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.S
 }
 
 // make makes a call of a draft unless its result is in memory. It commits the draft before the call
-// waits for its turn: the log then has the execution's timer, and shows the wait.
-func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome token.Outcome, err error) {
+// waits for its turn: the log then has the execution's timer, and shows the wait. once says that
+// the call must not be repeated.
+func (c calls) make(ctx context.Context, call machine.Call, once bool, d *draft) (outcome token.Outcome, err error) {
 	if r, ok := c.madeBefore(call); ok {
 		return r.outcome, nil
 	}
@@ -129,6 +130,9 @@ func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome t
 			}
 		}
 		outcome, err = slow.Await(ctx)
+	}
+	if busy, ok := errors.AsType[*BusyError](err); ok && once {
+		outcome, err = busy.Outcome, nil
 	}
 	if err != nil {
 		// The call may have been made, so this worker does not repeat it: without a result in

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"slices"
@@ -233,4 +234,15 @@ const (
 // jitter is a random pause, longer after more tries.
 func jitter(try int) time.Duration {
 	return mathrand.N(maxPause * time.Duration(try+1) / maxTries) //nolint:gosec // spreads workers, guards nothing
+}
+
+// waitsForRoom returns when to deliver a message again whose call found no room, after 1 to 60
+// seconds, longer after more receives.
+func (c *core) waitsForRoom(receives int, err error) (retryAt time.Time, ok bool) {
+	if _, ok = errors.AsType[*BusyError](err); !ok {
+		return time.Time{}, false
+	}
+	const most = 6 // doublings
+	pause := min(time.Minute, time.Second<<min(max(receives, 1), most))
+	return c.Now().Add(pause/2 + mathrand.N(pause/2)), true //nolint:gosec // spreads workers, guards nothing
 }

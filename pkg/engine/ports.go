@@ -123,13 +123,22 @@ func SendEach(ctx context.Context, wakes []Wake, send func(context.Context, Wake
 type Caller interface {
 	// Call makes the call and waits for its result. A failure of the function, or of the attempt to
 	// call it, is an outcome. An error means that the result is unknown because the worker is being
-	// stopped; the call is repeated. A [*SlowCallError] means that the result takes longer.
+	// stopped; the call is repeated. A [*SlowCallError] means that the result takes longer, and a
+	// [*BusyError] that the call was not made.
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
 	// TimeLimits returns the time limits of the functions that the flow calls, by the text of the
 	// resource. Functions with an unknown limit are absent.
 	TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error)
 }
+
+// BusyError is returned by [Caller] for a call that was not made, because there was no room for it.
+// The wake or the task is redelivered. A call that must not be repeated has Outcome: nobody knows
+// later that it was not made.
+type BusyError struct{ Outcome token.Outcome }
+
+// Error implements error.
+func (e *BusyError) Error() string { return "no room for the call: " + e.Outcome.Cause }
 
 // SlowCallError is returned by [Caller] for a call whose result takes longer: it waits until fewer
 // calls run, or it runs already. Commit before you wait for it.

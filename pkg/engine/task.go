@@ -38,6 +38,9 @@ func (t Task) life() time.Duration {
 func (r *TaskRunner) RunTask(ctx context.Context, task Task) (Disposition, error) {
 	run := taskRun{&r.core, task}
 	disposition, err := run.run(ctx)
+	if at, ok := run.waitsForRoom(task.Receives, err); ok {
+		return Disposition{RetryAt: at}, nil
+	}
 	if poisoned(task.Receives, err) {
 		err = run.fail(ctx, err)
 	}
@@ -127,6 +130,9 @@ func (r *taskRun) callAndRecord(ctx context.Context) (token.Record, error) {
 	}
 	r.Observer.Calling(r.task.Call, r.Now())
 	outcome, err := r.Caller.Call(ctx, r.task.Call)
+	if busy, ok := errors.AsType[*BusyError](err); ok && r.task.AtMostOnce {
+		outcome, err = busy.Outcome, nil
+	}
 	if err != nil {
 		return token.Record{}, err
 	}

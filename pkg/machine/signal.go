@@ -142,6 +142,8 @@ type (
 	SubmitTask struct {
 		Call
 		Handle string
+		// AtMostOnce says that the call must not be repeated.
+		AtMostOnce bool
 	}
 
 	// QueueTask puts a long call into the task queue after the waiting state was committed. It

@@ -276,7 +276,7 @@ func (r taskRun) command(waiting *Waiting) Command {
 	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
 		return QueueTask{Call: call, Handle: token.Handle, Await: isAwaited(task), AtMostOnce: task.AtMostOnce}
 	case token != nil:
-		return SubmitTask{Call: call, Handle: token.Handle}
+		return SubmitTask{Call: call, Handle: token.Handle, AtMostOnce: task.AtMostOnce}
 	}
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim, Independent: r.independent}
 }

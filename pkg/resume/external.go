@@ -94,7 +94,8 @@ const (
 // openExternal makes the token of an external wait.
 func (s *startCall) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
 	if s.External == nil {
-		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none; a stack needs StateMachines or DurableFunctions"}
+		const what = "taskToken and callbackId are not served here: want token, or none; a stack needs StateMachines or DurableFunctions"
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
 	}
 	keys, err := s.Tokens.config.Keys.Get(ctx)
 	if err != nil {

@@ -28,8 +28,8 @@ type Batch struct {
 // mostValues is how many values of a metric a line may have.
 const mostValues = 100
 
-// Add implements [Sink]. A count or an age of zero is left out: CloudWatch has a price for each metric
-// and month, and alarms treat missing data as good.
+// Add implements [Sink]. A count or an age of zero is left out: CloudWatch has a price for each
+// metric and month, and alarms treat missing data as good.
 func (b *Batch) Add(m *Metric, reason string, value float64) {
 	if b == nil || value == 0 && m.Unit != milliseconds {
 		return

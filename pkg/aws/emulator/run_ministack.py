@@ -1,7 +1,8 @@
 # Runs the AWS emulator with less work: it parses the condition of a query anew for each item of the partition, so what depends
 # on the text alone is kept; and it makes garbage with each request, which is collected without what was loaded before.
 # A service that sends to a queue has the condition key aws:PrincipalIsAWSService, as on AWS. Conditions of a template may join
-# and split texts, and look into mappings; the emulator alone would take each of these for a text that is not empty.
+# and split texts, and look into mappings; the emulator alone would take each of these for a text that is not empty. Numbers of
+# mappings are texts in the environment of a function, as on AWS.
 import gc
 from functools import lru_cache
 
@@ -51,8 +52,19 @@ def evaluate_with_functions(template, params):
     return evaluate_conditions({**template, "Conditions": conditions}, params)
 
 
+resolve_refs = engine._resolve_refs
+
+
+def resolve_with_texts(*args, **more):
+    resolved = resolve_refs(*args, **more)
+    if isinstance(resolved, dict) and isinstance(resolved.get("Variables"), dict):
+        resolved["Variables"] = {k: str(v) if isinstance(v, (int, float)) else v for k, v in resolved["Variables"].items()}
+    return resolved
+
+
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_with_functions
+    module._resolve_refs = resolve_with_texts
 gc.freeze()
 gc.set_threshold(20_000, 20, 50)
 main()

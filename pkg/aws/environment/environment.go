@@ -21,7 +21,7 @@ import (
 )
 
 // RaiseDataLimit is how the operator of a stack raises the limit of a step's data, for messages.
-const RaiseDataLimit = "set the parameter DataLimit of the stack"
+const RaiseDataLimit = "raise DataLimit in the mappings of template.yaml, and deploy"
 
 // Environment is a function's environment. [Environment.Err] reports all missing and wrong
 // variables at once.

@@ -110,6 +110,10 @@ func TestFaultTable(t *testing.T) {
 				_, err := a.Health().Ages(ctx, []target.Resource{{Name: "Queue", ID: "https://sqs/queue"}})
 				return err
 			}),
+			"compose.health.Concurrency": ofAccount(func(ctx context.Context, a target.AWS, _ string) error {
+				_, err := a.Health().Concurrency(ctx)
+				return err
+			}),
 			"compose.health.Alarms": ofAccount(func(ctx context.Context, a target.AWS, stack string) error {
 				_, err := a.Health().Alarms(ctx, stack)
 				return err

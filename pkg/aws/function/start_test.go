@@ -43,6 +43,7 @@ type template struct {
 	Parameters map[string]struct {
 		Default string `yaml:"Default"`
 	} `yaml:"Parameters"`
+	Mappings  map[string]map[string]map[string]string `yaml:"Mappings"`
 	Resources map[string]struct {
 		Type       string `yaml:"Type"`
 		Properties struct {
@@ -100,7 +101,13 @@ func (t template) text(value *yaml.Node) string {
 			return "arn:aws:sqs:us-east-1:123456789012:" + id
 		}
 		return "https://api.example"
+	case "!FindInMap":
+		return t.Mappings[value.Content[0].Value][t.text(value.Content[1])][value.Content[2].Value]
 	case "!Sub":
+		if value.Kind == yaml.SequenceNode {
+			return strings.ReplaceAll(t.text(&yaml.Node{Tag: "!Sub", Value: strings.ReplaceAll(value.Content[0].Value, "${Role}", "ROLE")}),
+				"ROLE", t.text(value.Content[1].Content[1]))
+		}
 		return regexp.MustCompile(`\$\{(.*?)\}`).ReplaceAllStringFunc(value.Value, func(found string) string { return t.reference(found[2 : len(found)-1]) })
 	}
 	return value.Value

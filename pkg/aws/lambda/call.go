@@ -89,6 +89,8 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 			return late, nil
 		}
 		return engine.Ended(call, timedOut, late), nil
+	case err != nil && hasNoRoom(err):
+		return token.Outcome{}, &engine.BusyError{Outcome: refusal(function, err)}
 	case err != nil:
 		return refusal(function, err), nil
 	case answer.FunctionError != nil:
@@ -162,9 +164,12 @@ func neverTwice(o *lambda.Options) {
 
 // neverArrived reports whether the connection failed, or Lambda had no capacity.
 func neverArrived(err error) aws.Ternary {
-	if engine.NeverConnected(err) {
-		return aws.TrueTernary
-	}
-	_, noRoom := errors.AsType[*types.TooManyRequestsException](err)
-	return aws.BoolTernary(noRoom)
+	return aws.BoolTernary(engine.NeverConnected(err) || hasNoRoom(err))
+}
+
+// hasNoRoom reports whether Lambda had no capacity: the concurrency of the function or of the
+// account is in use. The function was not called.
+func hasNoRoom(err error) bool {
+	_, ok := errors.AsType[*types.TooManyRequestsException](err)
+	return ok
 }

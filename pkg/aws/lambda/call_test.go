@@ -19,6 +19,7 @@ import (
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/waitless/waitless/pkg/aws/lambda"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
@@ -219,7 +220,6 @@ func TestWhatACallComesTo(t *testing.T) {
 		"nothing":                  {answers(``), "FnF.InvalidLocal", "answered nothing", 1},
 		"no such function":         {refuse(404, "ResourceNotFoundException"), "FC.FunctionNotFound", "because", 1},
 		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},
-		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3},
 		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},
 		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w_f", 1},
 		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w_f", 1},
@@ -278,6 +278,17 @@ func TestCallOfAMachineHasLambdasErrors(t *testing.T) {
 				t.Errorf("outcome %+v, error %v; want %+v", outcome, err, want)
 			}
 		})
+	}
+}
+
+// A call for which Lambda has no room was not made: the wake waits.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	e, f := serve(t, refuse(http.StatusTooManyRequests, "TooManyRequestsException"))
+	outcome, err := f.Call(t.Context(), callOf("f"))
+	busy, ok := errors.AsType[*engine.BusyError](err)
+	if !ok || busy.Outcome.Error != token.ErrorExhausted || !strings.Contains(busy.Outcome.Cause, "because") || e.count() != 3 {
+		t.Errorf("outcome %+v, error %v after %d requests", outcome, err, e.count())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -148,9 +149,18 @@ func (b *bench) samProgram() string { return filepath.Join(b.root, ".tools", "sa
 // there are told of no messages: those are for the containers.
 func (b *bench) deploy(t *testing.T) {
 	t.Helper()
-	b.sam(t, nil, "deploy", "--template-file", b.template, "--stack-name", stackName, "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
+	text, err := os.ReadFile(b.template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`(?m)^(\s+Operators:) .*$`).ReplaceAll(text, []byte("$1 arn:aws:iam::"+emulator.Account+":root")) // as whom containers, and the tests, send
+	template := filepath.Join(filepath.Dir(b.template), "operators.yaml")
+	if err := os.WriteFile(template, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.sam(t, nil, "deploy", "--template-file", template, "--stack-name", stackName, "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
 		"--no-confirm-changeset", "--no-progressbar", "--region", emulator.Region, "--parameter-overrides",
-		b.parameters+" Operators=arn:aws:iam::"+emulator.Account+":root") // as whom containers, and the tests, send
+		b.parameters+" Samples=on")
 	client := lambda.NewFromConfig(b.aws)
 	sources, err := client.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{})
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Services) invoke(ctx context.Context, client *call.Client, kind jobs.Ki
 	}
 	if kind.Function == "" {
 		return nil, &resume.ServiceError{
-			Name: kind.Service + "." + errorUndeclared, Message: kind.Name + " has no function here; declare it in the parameter JobKinds of the stack",
+			Name: kind.Service + "." + errorUndeclared, Message: kind.Name + " has no function here; declare it in the setting JobKinds of the stack",
 		}
 	}
 	row, err := catalogue.Lookup("lambda", "Invoke")

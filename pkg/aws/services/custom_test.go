@@ -78,7 +78,7 @@ func TestErrorsOfCustomKinds(t *testing.T) {
 		"no exception":  {kind: "custom:render", failed: "Unhandled", body: `"oops"`, says: `the function of custom:render failed: "oops"`},
 		"no such right": {kind: "custom:render", status: 403, body: `{"Message":"not authorized"}`, want: "custom.AccessDeniedException", says: "not authorized"},
 		"throttled":     {kind: "custom:render", status: 429, body: `{"message":"slow"}`, want: "custom.AccessDeniedException", says: "slow", again: true},
-		"undeclared":    {kind: "custom:other", want: "custom.NotDeclared", says: "declare it in the parameter JobKinds"},
+		"undeclared":    {kind: "custom:other", want: "custom.NotDeclared", says: "declare it in the setting JobKinds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,7 +170,7 @@ func TestTheRoleOfActionsReachesNothingOfTheStack(t *testing.T) {
 			RoleArn: aws.String("arn:aws:iam::" + emulator.Account + ":role/" + s.resources["StartJobRole"]), RoleSessionName: aws.String("s"),
 		})
 		_, itself := cloudformation.NewFromConfig(config).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{
-			StackName: aws.String(s.outputs["JobExternalId"]), // its ARN
+			StackName: aws.String(cmp.Or(s.outputs["JobExternalId"], s.name)), // its ARN
 		})
 		refusals := map[string]error{
 			"a value": values, "its bucket": bucket, "its CloudFormation stack": itself, "iam": role, "sts": session,

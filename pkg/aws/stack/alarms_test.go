@@ -100,8 +100,8 @@ func ringing(t *testing.T, values series, conditions ...string) (all []string) {
 		r := read.Resources[id]
 		number := func(name string) int {
 			n, err := strconv.Atoi(at(&r.Properties, name).Value)
-			if err != nil && name == "Threshold" {
-				n = 604_800 // of a parameter
+			if err != nil {
+				t.Fatal(err)
 			}
 			return n
 		}
@@ -133,7 +133,7 @@ func ringing(t *testing.T, values series, conditions ...string) (all []string) {
 func TestAlarmsRingForWhatMatters(t *testing.T) {
 	t.Parallel()
 	const stack = " AWS::StackName"
-	all := []string{"HasOldestWaitAlarm", "HasJobAlarm", "HasDeliveryAlarm", "UndoesDeployments"}
+	all := []string{"HasJobAlarm", "HasDeliveryAlarm", "UndoesDeployments"}
 	often := []float64{1, 2, 1, 1, 1, 1, 1, 1, 1}
 	for name, tt := range map[string]struct {
 		values     series
@@ -157,8 +157,6 @@ func TestAlarmsRingForWhatMatters(t *testing.T) {
 		"an execution is given up":     {series{"Waitless ExecutionsAbandoned" + stack: {1}}, all, []string{"AbandonedAlarm"}},
 		"executions are overdue":       {series{"Waitless Overdue" + stack: often}, all, []string{"OverdueAlarm"}},
 		"executions were overdue":      {series{"Waitless Overdue" + stack: append([]float64{0, 0, 0}, often[:6]...)}, all, nil},
-		"an old wait":                  {series{"Waitless OldestOpenWait" + stack: {0, 0, 604_801}}, all, []string{"OldestWaitAlarm"}},
-		"an old wait, no parameter":    {series{"Waitless OldestOpenWait" + stack: {0, 0, 604_801}}, nil, nil},
 		"the interpreter is throttled": {series{"AWS/Lambda Throttles InterpreterFunction": often}, all, []string{"InterpreterThrottlesAlarm"}},
 		"the janitor fails":            {series{"AWS/Lambda Errors JanitorFunction": often}, all, []string{"JanitorErrorsAlarm"}},
 		"the API fails":                {series{"AWS/ApiGateway 5xx ManagementApi": often}, all, []string{"ManagementAlarm"}},

@@ -152,6 +152,8 @@ func typesOf(node *yaml.Node, service authorized, read template) (all []string) 
 	switch {
 	case node.Kind == yaml.SequenceNode && node.Tag == "!Split":
 		return resourceTypes[strings.Join(texts(node), "")]
+	case node.Kind == yaml.SequenceNode && (node.Tag == "!FindInMap" || node.Tag == "!Sub"):
+		return append(resourceTypes[leaf(node)], matchingTypes(node.Content[0].Value, service, read)...)
 	case node.Kind == yaml.SequenceNode && node.Tag == "!If":
 		return append(typesOf(node.Content[1], service, read), typesOf(node.Content[2], service, read)...)
 	case node.Kind == yaml.SequenceNode:

@@ -134,8 +134,8 @@ func checkSource(t *testing.T, read template, service string, source *yaml.Node)
 	case "events.amazonaws.com":
 		checkRuleARNs(t, read, source)
 	case "sns.amazonaws.com":
-		if source.Tag != "!Ref" || source.Value != "JobTopic" {
-			t.Errorf("notifications are accepted of %s %s, want those of JobTopic", source.Tag, source.Value)
+		if topic := leaf(source); topic != "JobTopic" {
+			t.Errorf("notifications are accepted of %s, want those of JobTopic", topic)
 		}
 	default:
 		t.Errorf("%q may send to a queue", service)

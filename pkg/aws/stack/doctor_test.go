@@ -198,7 +198,7 @@ func replaceAlarms(t *testing.T, s stack) {
 	_, err := client.DeleteAlarms(t.Context(), &cloudwatch.DeleteAlarmsInput{AlarmNames: names})
 	if err == nil {
 		_, err = client.PutMetricAlarm(t.Context(), &cloudwatch.PutMetricAlarmInput{
-			AlarmName: &left, AlarmDescription: aws.String("Interpreter has failed for 15 minutes"), Namespace: aws.String("Waitless/Test"),
+			AlarmName: &left, AlarmDescription: aws.String("Janitor has failed for 45 minutes"), Namespace: aws.String("Waitless/Test"),
 			MetricName: aws.String("None"), Statistic: types.StatisticSum, Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1),
 			Threshold: aws.Float64(1), ComparisonOperator: types.ComparisonOperatorGreaterThanThreshold,
 		})

@@ -74,7 +74,7 @@ func TestAPIsAreLimited(t *testing.T) {
 
 // limitOf is what the parameters of a rate and a burst begin with.
 func limitOf(settings *yaml.Node) string {
-	rate, burst := at(settings, "ThrottlingRateLimit").Value, at(settings, "ThrottlingBurstLimit").Value
+	rate, burst := leaf(at(settings, "ThrottlingRateLimit")), leaf(at(settings, "ThrottlingBurstLimit"))
 	name, ok := strings.CutSuffix(rate, "Rate")
 	if !ok || burst != name+"Burst" {
 		return rate + ", " + burst
@@ -163,7 +163,7 @@ func TestConcurrencyIsReserved(t *testing.T) {
 			continue
 		}
 		name, reserved := strings.TrimSuffix(id, "Function"), at(&r.Properties, "ReservedConcurrentExecutions")
-		if reserved == nil || reserved.Tag != "!If" || reserved.Content[0].Value != "Reserves"+name || reserved.Content[1].Value != name+"Reserved" {
+		if reserved == nil || reserved.Tag != "!If" || reserved.Content[0].Value != "Reserves" || leaf(reserved.Content[1]) != name+"Reserved" {
 			t.Errorf("%s does not have the concurrency of %sReserved", id, name)
 		}
 	}

@@ -52,8 +52,7 @@ func TestGuidedDeployment(t *testing.T) {
 	deployed.Lock()
 	deployed.stacks = append(deployed.stacks, s)
 	deployed.Unlock()
-	flow := writeFlow(t, "guided", "version: v1\ntype: flow\nsteps:\n- {type: task, name: A, resourceArn: 'acs:fc:::services/any/functions/echo'}\n")
-	s.check(t, view.ExitSucceeded, `{"a":1}`, "run", flow, "--input", `{"a":1}`)
+	s.check(t, view.ExitSucceeded, `"job_status":"success"`, "run", "events/polling/flow.yaml", "--input", `{"delay":10}`)
 }
 
 // builtProject returns a folder with what `sam build` leaves, and samconfig.toml, which names the

@@ -29,7 +29,7 @@ import (
 
 // restored is the stack that loses its tables.
 var restored = deployment{name: freshName(), parameters: []string{
-	"LongestDelay=30", "WakeVisibility=30", "PointInTimeRecovery=on", "DeletionProtection=on", "DataLimit=6291456",
+	"LongestDelay=30", "WakeVisibility=30", "Options=backups,deletion-protection", "DataLimit=6291456",
 }, prepare: withJobs, build: shipped, withoutTLS: true}
 
 const (

@@ -379,7 +379,7 @@ func deployForRights(t *testing.T) (stack, called) {
 	const others = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
-	parameters := []string{"LongestDelay=30", "StatusEvents=on", "DataLimit=2097152", "KmsKey=" + stackKey,
+	parameters := []string{"LongestDelay=30", "Options=status-events", "DataLimit=2097152", "KmsKey=" + stackKey,
 		"CallableFunctions=" + f.otherShort + "," + f.otherLong}
 	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters, withoutTLS: true}
 	s := d.get(t)

@@ -147,7 +147,7 @@ func TestRulesSendToTheQueue(t *testing.T) {
 		}
 		rules++
 		bus := at(&r.Properties, "EventBusName")
-		if own := bus != nil && bus.Value == "EventBus"; r.Condition == "" || own != (id == "OwnEventsRule" || id == "CustomEventsRule") || !own && bus != nil {
+		if own := bus != nil && leaf(bus) == "EventBus"; r.Condition == "" || own != (id == "OwnEventsRule" || id == "CustomEventsRule") || !own && bus != nil {
 			t.Errorf("%s: condition %q, bus %+v", id, r.Condition, bus)
 		}
 		targets := at(&r.Properties, "Targets").Content

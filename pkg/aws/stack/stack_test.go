@@ -16,7 +16,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -86,8 +88,9 @@ var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=
 // functions, which may take ten, are the task runner's. What is switched off
 // otherwise is on here.
 var hasty = deployment{name: freshName(), parameters: []string{
-	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on", "DataLimit=6291456", "Memory=1024", "KmsKey=" + stackKey,
-	"Domain=" + callbackHost, "Certificate=arn:aws:acm:" + emulator.Region + ":" + emulator.Account + ":certificate/12345678", "CallbackReserved=20",
+	"InterpreterTimeLimit=3", "WakeVisibility=6", "Options=status-events", "DataLimit=6291456", "Memory=1024", "InterpreterMemory=1024",
+	"KmsKey=" + stackKey,
+	"Domain=" + callbackHost, "Certificate=arn:aws:acm:" + emulator.Region + ":" + emulator.Account + ":certificate/12345678",
 	`CallableFunctions="` + strings.Join(append(guarded(), theirs), ", ") + `"`, "FunctionNames=Greet=" + theirs,
 }, build: shipped, withoutTLS: true}
 
@@ -152,13 +155,16 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	}
 	s := stack{name: d.name}
 	// The tests put messages into the queues of a stack themselves.
-	parameters := append(d.parameters, "Arch="+architecture(), "Operators=arn:aws:iam::"+emulator.Account+":root")
+	parameters := append(d.parameters, "Arch="+architecture(), "Samples=on", "Operators=arn:aws:iam::"+emulator.Account+":root")
 	if d.prepare != nil {
 		prepared, err := d.prepare(ctx, config, s.name)
 		if err != nil {
 			return stack{}, err
 		}
 		parameters = append(parameters, prepared...)
+	}
+	if template, parameters, err = adapted(template, parameters, s.name); err != nil {
+		return stack{}, err
 	}
 	err = inRoot(sam(), variables(config),
 		"deploy", "--template-file", template, "--stack-name", s.name,
@@ -179,6 +185,37 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	deployed.stacks = append(deployed.stacks, s)
 	return s, nil
 }
+
+// adapted returns the template with the values that its mappings have, and the others, which are of
+// its parameters. Users change mappings in the same way.
+func adapted(template string, values []string, name string) (changed string, parameters []string, err error) {
+	read, err := os.ReadFile(template)
+	if err != nil {
+		return "", nil, err
+	}
+	text := string(read)
+	mappings := mappingsForm.FindString(text)
+	for _, pair := range values {
+		key, value, _ := strings.Cut(pair, "=")
+		setting := regexp.MustCompile(`(?m)^(\s+` + key + `:) .*$`)
+		if !setting.MatchString(mappings) {
+			parameters = append(parameters, pair)
+			continue
+		}
+		if unquoted, err := strconv.Unquote(value); err == nil {
+			value = unquoted
+		}
+		if _, err := strconv.Atoi(value); err != nil {
+			value = strconv.Quote(value)
+		}
+		mappings = setting.ReplaceAllLiteralString(mappings, "      "+key+": "+value)
+	}
+	changed = filepath.Join(filepath.Dir(template), name+".yaml")
+	return changed, parameters, os.WriteFile(changed, []byte(mappingsForm.ReplaceAllLiteralString(text, mappings)), 0o600)
+}
+
+// mappingsForm matches the mappings of a template that `sam build` wrote.
+var mappingsForm = regexp.MustCompile(`(?m)^Mappings:\n(?: .*\n)+`)
 
 // allowOnEmulator runs the scripts that `make stack` runs after it deployed.
 func (d *deployment) allowOnEmulator(config aws.Config) error {

@@ -33,8 +33,11 @@ type template struct {
 		MaxValue      *int     `yaml:"MaxValue"`
 		Constraint    string   `yaml:"ConstraintDescription"`
 	} `yaml:"Parameters"`
-	Rules     map[string]yaml.Node `yaml:"Rules"`
-	Resources map[string]resource  `yaml:"Resources"`
+	Mappings struct {
+		Profiles map[string]map[string]int    `yaml:"Profiles"`
+		Settings map[string]map[string]string `yaml:"Settings"`
+	} `yaml:"Mappings"`
+	Resources map[string]resource `yaml:"Resources"`
 	Outputs   map[string]struct {
 		Value yaml.Node `yaml:"Value"`
 	} `yaml:"Outputs"`
@@ -252,26 +255,84 @@ func TestLargeValuesExpire(t *testing.T) {
 	}
 }
 
-// A wake that is redelivered while its worker still runs has two workers. Rules compare texts
-// alone, so the rule of the default time limit names each shorter visibility.
-func TestWakesAreInvisibleForTheTimeLimit(t *testing.T) {
+// profiles returns the numbers of each profile.
+func profiles(t *testing.T) map[string]map[string]int {
+	t.Helper()
+	all := readTemplate(t).Mappings.Profiles
+	if len(all) != 3 {
+		t.Fatalf("there are %d profiles", len(all))
+	}
+	return all
+}
+
+// What Lambda and SQS would refuse in the middle of a deployment: a queue whose messages are visible
+// again before its function ends, a number out of range, and reserved concurrency that is less than
+// the queues of a function may use.
+func TestProfiles(t *testing.T) {
 	t.Parallel()
+	within := func(n, least, most int) bool { return least <= n && n <= most }
+	for name, is := range profiles(t) {
+		for number, bounds := range map[string][2]int{
+			"InterpreterTimeLimit": {3, 30}, "WakeVisibility": {is["InterpreterTimeLimit"], 43200}, "LongestDelay": {2, 900}, "ActionTimeLimit": {1, 900},
+			"Memory": {128, 10240}, "InterpreterMemory": {128, 10240}, "DataLimit": {32768, 6291456}, "IndexShards": {8, 64}, "ExecutionDays": {1, 366},
+			"RetentionDays": {15, 365}, "TraceRatio": {0, 1}, "WakeBatch": {1, 10}, "WakeBatchWindow": {0, 5},
+		} {
+			if !within(is[number], bounds[0], bounds[1]) {
+				t.Errorf("%s: %s is %d, want %d to %d", name, number, is[number], bounds[0], bounds[1])
+			}
+		}
+		for number, value := range is {
+			switch {
+			case strings.HasSuffix(number, "Concurrency") && !within(value, 2, 1000), // as a mapping accepts
+				strings.HasSuffix(number, "Rate") && (value < 1 || is[strings.TrimSuffix(number, "Rate")+"Burst"] < value),
+				strings.HasSuffix(number, "Reserved") && (value > 0) != (name == "large"):
+				t.Errorf("%s: %s is %d", name, number, value)
+			}
+		}
+		const descendants = 2
+		if is["InterpreterReserved"] > 0 && (is["InterpreterReserved"] < is["WakeConcurrency"]+descendants ||
+			is["TaskRunnerReserved"] < is["TaskConcurrency"]+is["DeliveryConcurrency"]+is["NoticeConcurrency"] ||
+			is["JobEventsReserved"] < is["JobEventConcurrency"]+is["PollConcurrency"]) {
+			t.Errorf("%s: less is reserved than queues may use", name)
+		}
+	}
+}
+
+// A first deployment asks few questions.
+func TestParametersAreFew(t *testing.T) {
+	t.Parallel()
+	const most = 25
 	read := readTemplate(t)
-	limit, visibility := read.Parameters["InterpreterTimeLimit"], read.Parameters["WakeVisibility"]
-	rule := read.Rules["WakeVisibilityOfTimeLimit"]
-	condition := texts(at(&rule, "RuleCondition"))
-	if want := []string{"InterpreterTimeLimit", limit.Default}; !slices.Equal(condition, want) {
-		t.Fatalf("the condition compares %q, want %q", condition, want)
+	delete(read.Parameters, "OldFunctionNames") // for one release
+	if len(read.Parameters) > most {
+		t.Errorf("the template has %d parameters, want %d at most", len(read.Parameters), most)
 	}
-	var want []string
-	longest, _ := strconv.Atoi(limit.Default)
-	for shorter := *visibility.MinValue; shorter < longest; shorter++ {
-		want = append(want, strconv.Itoa(shorter))
+}
+
+// Each option has a condition, and is no part of another one: a condition looks for its text.
+func TestOptionsHaveConditions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	not := at(&rule, "Assertions").Content[0].Content[1]
-	contains := not.Content[0]
-	if not.Tag != "!Not" || contains.Tag != "!Contains" || contains.Content[1].Value != "WakeVisibility" || !slices.Equal(texts(contains.Content[0]), want) {
-		t.Errorf("the rule rejects %q, want %q", texts(contains.Content[0]), want)
+	var got []string
+	for _, match := range regexp.MustCompile(`!Split \[([a-z0-9-]+), !Join \[",", !Ref Options\]\]`).FindAllStringSubmatch(string(text), -1) {
+		got = append(got, match[1])
+	}
+	allowed := regexp.MustCompile(`\(\(([^)]+)\)`).FindStringSubmatch(readTemplate(t).Parameters["Options"].Pattern)
+	want := strings.Split(allowed[1], "|")
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) || len(want) < 10 {
+		t.Errorf("conditions are of %q, options are %q", got, want)
+	}
+	for _, one := range want {
+		for _, other := range want {
+			if one != other && strings.Contains(one, other) {
+				t.Errorf("%s contains %s", one, other)
+			}
+		}
 	}
 }
 
@@ -351,6 +412,8 @@ func texts(node *yaml.Node) []string {
 		return []string{node.Content[1].Content[0].Value}
 	case node.Tag == "!Split":
 		return []string{leaf(node)}
+	case node.Tag == "!Sub" && node.Kind == yaml.SequenceNode:
+		return []string{node.Content[0].Value}
 	case node.Tag == "!If":
 		return texts(node.Content[1])
 	case node.Kind == yaml.ScalarNode:
@@ -369,7 +432,7 @@ func texts(node *yaml.Node) []string {
 var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}([-_]|-\w+:)|:schedule/\$\{Timers\}/((schedule|poll)-)?|` +
 	`^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:` +
 	`|:schedule/default/\$\{AWS::StackName\}-|::/apis/\$\{(Management|Callback)Api\}/|^\$\{(Log|Waits)Table\.Arn\}/)\*$` +
-	`|^arn:\$\{AWS::Partition\}:iam::\*:role/\$\{JobRole\}$`) // in the accounts of JobAccounts, which a condition names
+	`|^arn:\$\{AWS::Partition\}:iam::\*:role/\$\{Role\}$`) // in the accounts of JobAccounts, which a condition names
 
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
@@ -470,10 +533,10 @@ func checkBounds(t *testing.T, s statement) {
 // The Makefile passes parameters on to the template.
 func TestMakeStackPassesParameters(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "deployed-stack", "PARAMS=StatusEvents=on LogLevel=DEBUG")
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "deployed-stack", "PARAMS=Options=status-events,debug")
 	cmd.Dir, cmd.Env = root, withoutMake(os.Environ())
 	out, err := cmd.Output()
-	if err != nil || !regexp.MustCompile(`deploy (?s:.*)\s--parameter-overrides Arch=\w+ StatusEvents=on LogLevel=DEBUG\n`).Match(out) {
+	if err != nil || !regexp.MustCompile(`deploy (?s:.*)\s--parameter-overrides Arch=\w+ Samples=on Options=status-events,debug\n`).Match(out) {
 		t.Errorf("it runs %s, error %v", out, err)
 	}
 }
@@ -488,7 +551,12 @@ func TestParametersAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, got := map[string]string{}, map[string]string{}
-	for name, p := range readTemplate(t).Parameters {
+	read := readTemplate(t)
+	for name, number := range read.Mappings.Profiles["default"] {
+		want[name] = strconv.Itoa(number)
+	}
+	maps.Copy(want, read.Mappings.Settings["All"])
+	for name, p := range read.Parameters {
 		want[name] = p.Default
 		if p.Description == "" {
 			t.Errorf("%s has no description", name)

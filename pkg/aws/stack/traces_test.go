@@ -11,8 +11,8 @@ import (
 func TestTracesAreOffByDefault(t *testing.T) {
 	t.Parallel()
 	read := readTemplate(t)
-	if read.Parameters["Tracing"].Default != "off" {
-		t.Errorf("Tracing is %q by default", read.Parameters["Tracing"].Default)
+	if read.Parameters["Options"].Default != "" {
+		t.Errorf("options are %q by default", read.Parameters["Options"].Default)
 	}
 	always, ifTraced, variables := 0, 0, 0
 	for _, r := range read.Resources {

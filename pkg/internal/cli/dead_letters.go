@@ -138,7 +138,7 @@ func lettersError(err error) error {
 		return view.Internal(err.Error(), "waitless docs recovery, which says how to create a deleted queue again")
 	}
 	if strings.Contains(err.Error(), "AccessDenied") {
-		return view.Internal(err.Error(), "the rights in waitless docs recovery, and your role in the parameter Operators of the stack")
+		return view.Internal(err.Error(), "the rights in waitless docs recovery, and your role in the setting Operators of the stack")
 	}
 	return target.AWSError(err)
 }

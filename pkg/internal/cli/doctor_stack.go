@@ -70,6 +70,27 @@ func (c Command) examineAccount(ctx context.Context, e *examination, name string
 		p.fail("stack", stack.Status+": it cannot be deployed again", "aws cloudformation delete-stack --stack-name "+name+", then sam deploy")
 	default:
 		p.warn("stack", "there is one, "+stack.Status+", which sam deploy updates", "waitless doctor --stack "+name)
+		p.movedParameters(stack.Parameters)
+	}
+	if stack == nil {
+		p.concurrency(ctx, leastConcurrency)
+	}
+}
+
+// leastConcurrency is how many functions the queues of a stack with the profile "default" may run
+// at once, and as many that they call.
+const leastConcurrency = 200
+
+// concurrency checks whether the account runs as many functions at once as the stack may start.
+func (p *patient) concurrency(ctx context.Context, most int) {
+	switch has, err := p.Concurrency(ctx); {
+	case err != nil:
+		p.unless("concurrency", err, "lambda:GetAccountSettings")
+	case has < most:
+		p.warn("concurrency", fmt.Sprintf("the account runs %d functions at once, and the stack may start %d: calls wait for each other", has, most),
+			"sam deploy with the parameter Profile=small, or ask for more Concurrent executions in Service Quotas")
+	default:
+		p.ok("concurrency", fmt.Sprintf("the account runs %d functions at once, and the stack may start %d", has, most))
 	}
 }
 
@@ -316,6 +337,7 @@ var examined = []struct {
 }
 
 func (p *patient) resources(ctx context.Context) {
+	atOnce := 0
 	for _, kind := range examined {
 		healthy := 0
 		for _, r := range p.stack.Of(kind.kind) {
@@ -324,6 +346,7 @@ func (p *patient) resources(ctx context.Context) {
 				p.unchecked(kind.name, kind.right)
 				break
 			}
+			atOnce += state.AtOnce
 			try := strings.NewReplacer("ID", r.ID, "STACK", p.name).Replace(kind.try)
 			switch {
 			case err != nil:
@@ -340,6 +363,7 @@ func (p *patient) resources(ctx context.Context) {
 			p.ok(kind.name, fmt.Sprintf("%d in order", healthy))
 		}
 	}
+	p.concurrency(ctx, atOnce)
 }
 
 // lateAge is the age of a message from which a queue is behind.
@@ -404,8 +428,8 @@ func (e *examination) unless(name string, err error, right string) {
 
 func (p *patient) alarms(ctx context.Context) {
 	switch topic, known := p.stack.Parameters["AlarmTopic"]; {
-	case p.stack.Parameters["Alarms"] == "off":
-		p.warn("alarms", "the stack has none", "sam deploy --parameter-overrides Alarms=on AlarmTopic=ARN")
+	case strings.Contains(p.stack.Parameters["Options"], "alarms-off"):
+		p.warn("alarms", "the stack has none", "sam deploy with the parameter AlarmTopic=ARN, and Options without alarms-off")
 	case known && topic == "":
 		p.warn("alarms", "they notify no topic", "set AlarmTopic: sam deploy --parameter-overrides AlarmTopic=ARN (waitless docs metrics)")
 	}

@@ -113,6 +113,7 @@ type sickAccount struct {
 	err    error // of the stack
 	states map[string]target.State
 	skew   time.Duration
+	atOnce int // functions of the account
 	ages   map[string]time.Duration
 	alarms []string
 	denied string // the type of resources that the user must not see
@@ -140,6 +141,8 @@ func (a *sickAccount) State(_ context.Context, r target.Resource) (target.State,
 	return state, nil
 }
 
+func (a *sickAccount) Concurrency(context.Context) (int, error) { return a.atOnce, nil }
+
 func (a *sickAccount) Ages(context.Context, []target.Resource) (map[string]time.Duration, error) {
 	return a.ages, nil
 }
@@ -150,13 +153,14 @@ func (a *sickAccount) Alarms(context.Context, string) ([]string, error) { return
 // but the API.
 func healthyAccount() *sickAccount {
 	return &sickAccount{
+		atOnce: 1000,
 		stack: &target.Stack{Status: "CREATE_COMPLETE", Outputs: healthyOutputs(), Resources: []target.Resource{
 			{Name: "LogTable", Type: target.TypeTable, ID: "log"}, {Name: "ApiFunction", Type: target.TypeFunction, ID: "api"},
 			{Name: "PollSource", Type: target.TypeSource, ID: "poll"}, {Name: "Timers", Type: target.TypeTimers, ID: "timers"},
 			{Name: "WakeQueue", Type: target.TypeQueue, ID: "https://sqs/1/wakes"}, {Name: "Role", Type: "AWS::IAM::Role", ID: "role"},
 		}},
 		states: map[string]target.State{
-			"LogTable": {Name: "ACTIVE"}, "ApiFunction": {Name: "Active"}, "PollSource": {Name: "Enabled"}, "Timers": {Name: "ACTIVE"},
+			"LogTable": {Name: "ACTIVE"}, "ApiFunction": {Name: "Active"}, "PollSource": {Name: "Enabled", AtOnce: 50}, "Timers": {Name: "ACTIVE"},
 			"WakeQueue": {Messages: 3},
 		},
 	}
@@ -187,6 +191,29 @@ func TestDoctorBeforeADeployment(t *testing.T) {
 				t.Errorf("got: %s\nwant: %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// The values of a stack of the previous release go where the template of this one has them.
+func TestDoctorBeforeAnUpgrade(t *testing.T) {
+	t.Parallel()
+	account := healthyAccount()
+	account.stack.Parameters = map[string]string{
+		"StatusEvents": "on", "Alarms": "on", "CallbackEndpoint": "off", "LogLevel": "DEBUG", "WakeConcurrency": "200", "TaskConcurrency": "50",
+		"HostedZone": "Z1", "Operators": "", "OldestWait": "60", "JobEvents": "aws.batch",
+	}
+	got := account.examine(t, "--before", "orders")
+	for _, want := range []string{
+		"StatusEvents=on has moved; try: add status-events to the parameter Options", "CallbackEndpoint=off has moved; try: add endpoint-off to",
+		"LogLevel=DEBUG has moved; try: add debug to", "WakeConcurrency=200 has moved; try: write the number into the profile",
+		"HostedZone=Z1 has moved; try: write it under Settings", "OldestWait is gone",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got: %s\nwant: %s", got, want)
+		}
+	}
+	if moved := strings.Count(got, "has moved"); moved != 5 {
+		t.Errorf("%d values have moved: %s", moved, got)
 	}
 }
 
@@ -249,12 +276,18 @@ func TestDoctorOfStack(t *testing.T) {
 		"alarm": {func(a *sickAccount) { a.alarms = []string{"orders-Wakes (Wakes are late\x1b[2J)"} },
 			`fail alarms orders-Wakes (Wakes are late\x1b[2J); try: waitless docs metrics`,
 		},
+		"room": {func(*sickAccount) {}, "ok concurrency the account runs 1000 functions at once, and the stack may start 50"},
+		"no room": {func(a *sickAccount) { a.atOnce = 10 },
+			"warn concurrency the account runs 10 functions at once, and the stack may start 50: calls wait for each other; try: sam deploy with",
+		},
 		"no alarm": {func(*sickAccount) {}, "ok alarms none is in the state ALARM"},
-		"no topic": {func(a *sickAccount) { a.stack.Parameters = map[string]string{"Alarms": "on", "AlarmTopic": ""} },
+		"no topic": {func(a *sickAccount) { a.stack.Parameters = map[string]string{"Options": "", "AlarmTopic": ""} },
 			"warn alarms they notify no topic; try: set AlarmTopic: sam deploy",
 		},
-		"alarms off": {func(a *sickAccount) { a.stack.Parameters = map[string]string{"Alarms": "off", "AlarmTopic": ""} },
-			"warn alarms the stack has none; try: sam deploy --parameter-overrides Alarms=on",
+		"alarms off": {func(a *sickAccount) {
+			a.stack.Parameters = map[string]string{"Options": "backups,alarms-off", "AlarmTopic": ""}
+		},
+			"warn alarms the stack has none; try: sam deploy with the parameter AlarmTopic=ARN, and Options without alarms-off",
 		},
 		"deleted queue": {func(a *sickAccount) { delete(a.states, "WakeQueue") },
 			`WakeQueue is gone; try: if it was deleted: "A deleted queue or function" in waitless docs recovery, then waitless rearm --calls`,

@@ -72,8 +72,8 @@ func findKind(name string) (jobs.Kind, error) {
 		why := fmt.Sprintf("%q is no kind of jobs%s", name, similar.MeantOrKnown(name, names))
 		return kind, view.Usage(why, "waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation")
 	case kind.Custom():
-		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
-			"sam deploy --parameter-overrides JobKindFunctions=ARN")
+		return kind, view.Usage("a function of yours starts jobs of this kind; the setting JobKindFunctions of the stack gives the right to invoke it",
+			"JobKindFunctions: ARN in the mappings of template.yaml, then sam deploy")
 	case kind.Service == "":
 		return kind, view.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
 	default:

@@ -114,6 +114,15 @@ func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) 
 	return s, nil
 }
 
+// Concurrency implements [target.Health].
+func (h *health) Concurrency(ctx context.Context) (int, error) {
+	found, err := awslambda.NewFromConfig(h.Config).GetAccountSettings(ctx, &awslambda.GetAccountSettingsInput{})
+	if err != nil || found.AccountLimit == nil {
+		return 0, brief(err)
+	}
+	return int(aws.ToInt32(found.AccountLimit.UnreservedConcurrentExecutions)), nil
+}
+
 // State implements [target.Health].
 func (h *health) State(ctx context.Context, r target.Resource) (state target.State, err error) {
 	switch r.Type {
@@ -148,6 +157,9 @@ func (h *health) State(ctx context.Context, r target.Resource) (state target.Sta
 		found, failed := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &r.ID})
 		if err = failed; err == nil {
 			state = target.State{Name: aws.ToString(found.State), Reason: aws.ToString(found.StateTransitionReason)}
+			if found.ScalingConfig != nil {
+				state.AtOnce = int(aws.ToInt32(found.ScalingConfig.MaximumConcurrency))
+			}
 		}
 	case target.TypeTimers:
 		found, failed := scheduler.NewFromConfig(h.Config).GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: &r.ID})

@@ -12,6 +12,9 @@ type Health interface {
 	Requests
 	// Stack returns a stack, or nil if it does not exist.
 	Stack(ctx context.Context, name string) (*Stack, error)
+	// Concurrency returns how many functions the account may run at once, without reserved
+	// concurrency.
+	Concurrency(ctx context.Context) (int, error)
 	// State returns the state of a resource, zero for types without a constant below.
 	State(ctx context.Context, r Resource) (State, error)
 	// Ages returns the known ages of the oldest messages, by the names of queues.
@@ -66,6 +69,8 @@ type State struct {
 	// The messages of a queue: Messages can be received, InFlight were received, Delayed have a
 	// delay.
 	Messages, InFlight, Delayed int
+	// AtOnce is how many functions an event source may run at once.
+	AtOnce int
 	// Throttled reports that a function may not run: no concurrency is reserved for it.
 	Throttled bool
 }

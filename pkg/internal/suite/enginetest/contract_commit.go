@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // commitCases are rule 4: writes that are refused, or whose answer is lost.
@@ -140,8 +141,71 @@ func (b *fixture) advanceBy(rival *roles, w engine.Wake) {
 	}
 }
 
+// busy is the error of a call that found no room.
+var busy = &engine.BusyError{Outcome: token.Failure(token.ErrorExhausted, "no room")}
+
+// wantRoomLater applies a wake or a task whose call finds no room: it comes back after 1 to 60 s.
+func (b *fixture) wantRoomLater(receives int, run func() (engine.Disposition, error)) {
+	b.t.Helper()
+	verdict, err := run()
+	longest := min(time.Minute, 2*time.Second<<(receives-1))
+	if pause := verdict.RetryAt.Sub(b.Now()); err != nil || pause < longest/2 || pause > longest {
+		b.t.Fatalf("put back after %s, error %v; want %s to %s", pause, err, longest/2, longest)
+	}
+}
+
 // pendingCases are rule 7: a wake that entered something unresolved.
 var pendingCases = []ruleCase{
+	{"a call that finds no room fails nothing: its wake waits", func(b *fixture) {
+		start := b.begin(taskFlow("First"))
+		for receives := 1; receives <= 8; receives++ {
+			b.script("First", answer{err: busy})
+			start.Receives = receives
+			b.wantRoomLater(receives, func() (engine.Disposition, error) { return b.Advance(b.t.Context(), start) })
+			b.wantTrace("read", "call First: stopped")
+		}
+		b.answer("First", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "call First", "write 1")
+		b.wantSucceeded()
+	}},
+	{"a second call that finds no room loses no result", func(b *fixture) {
+		start := b.begin(taskFlow("First", "Second"))
+		b.answer("First", `{"first":1}`)
+		b.script("Second", answer{err: busy})
+		b.wantRoomLater(1, func() (engine.Disposition, error) { return b.Advance(b.t.Context(), start) })
+		b.wantTrace("read", "call First", "write 1", "call Second: stopped")
+		b.at(time.Minute)
+		b.answer("Second", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "call Second", "write 2")
+		b.wantSucceeded()
+	}},
+	{"a call that must not be repeated fails if it finds no room", func(b *fixture) {
+		b.script("Once", answer{err: busy})
+		b.advance(b.begin(flowHead + taskText("Once", atMostOnce)))
+		if _, state := b.latest(); state.Error != token.ErrorExhausted {
+			b.t.Errorf("the execution is %s with %s", state.Status, state.Error)
+		}
+	}},
+	{"a submission that finds no room is made later", func(b *fixture) {
+		b.script("Ask", answer{err: busy})
+		start := b.begin(flowHead + callbackText())
+		b.wantRoomLater(1, func() (engine.Disposition, error) { return b.Advance(b.t.Context(), start) })
+		b.at(time.Minute)
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		if w := b.waiting(); !w.Submitted() {
+			b.t.Errorf("the execution waits for %+v", w)
+		}
+	}},
+	{"a queued call that finds no room is made later", func(b *fixture) {
+		_, task := b.slow(flowHead + callbackText())
+		b.script("Ask", answer{err: busy})
+		b.wantRoomLater(1, func() (engine.Disposition, error) { return b.RunTask(b.t.Context(), task) })
+		b.answer("Ask", `{}`)
+		b.wantTaskPutBack(task, time.Time{})
+	}},
 	{"rule 7: young, it is put back until 60 s after and nothing is repeated", func(b *fixture) {
 		start := b.interrupt()
 		for _, at := range []time.Duration{0, time.Second, time.Minute - time.Nanosecond} {
