@@ -153,7 +153,8 @@ func (b *bench) deploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = regexp.MustCompile(`(?m)^(\s+Operators:) .*$`).ReplaceAll(text, []byte("$1 arn:aws:iam::"+emulator.Account+":root")) // as whom containers, and the tests, send
+	// As whom containers, and the tests, send.
+	text = regexp.MustCompile(`(?m)^(\s+Operators:) .*$`).ReplaceAll(text, []byte("$1 arn:aws:iam::"+emulator.Account+":root"))
 	template := filepath.Join(filepath.Dir(b.template), "operators.yaml")
 	if err := os.WriteFile(template, text, 0o600); err != nil {
 		t.Fatal(err)
