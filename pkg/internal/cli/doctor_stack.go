@@ -363,7 +363,9 @@ func (p *patient) resources(ctx context.Context) {
 			p.ok(kind.name, fmt.Sprintf("%d in order", healthy))
 		}
 	}
-	p.concurrency(ctx, atOnce)
+	if atOnce > 0 {
+		p.concurrency(ctx, atOnce)
+	}
 }
 
 // lateAge is the age of a message from which a queue is behind.
