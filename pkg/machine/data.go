@@ -151,7 +151,7 @@ func (r *run) needsNewerFormat() *token.Outcome {
 	for _, step := range r.env.Flow.All {
 		if h := step.Handlers(); r.env.WriteFormat < formatOfShares && step.IsFork() && (len(h.Retry) > 0 || len(h.Catch) > 0) {
 			return limitReached(ErrorInvalidArgument, "step %s: retry and catch of a parallel or a foreach need executions of format 2; "+
-				"set the parameter WriteFormat of the stack to 2", step.Name)
+				"add format-2 to the parameter Options of the stack", step.Name)
 		}
 	}
 	return nil

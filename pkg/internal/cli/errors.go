@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,13 +76,18 @@ func failureOf(err error) *view.Failure {
 	return view.Internal(err.Error(), "")
 }
 
+// placed is how a problem of a definition begins: with its place.
+var placed = regexp.MustCompile(`^[^:]+:\d+:\d+: `)
+
 // apiFailure returns an error of the management API as it is shown.
 func apiFailure(refused *rest.Error) *view.Failure {
 	if isGateways(refused) {
 		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use; waitless doctor names the rights they lack")
 	}
 	f := view.Usage(refused.Message, "")
-	if lines := strings.Split(refused.Message, "\n"); len(lines) > 1 {
+	// A text of somebody else gets no line of its own, which could look like a line of ours.
+	lines := strings.Split(refused.Message, "\n")
+	if len(lines) > 1 && !slices.ContainsFunc(lines, func(line string) bool { return !placed.MatchString(line) }) {
 		f.Why, f.Lines = flow.Count(len(lines), "problem"), lines
 	}
 	switch refused.Code {

@@ -113,7 +113,7 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 		if strings.Contains(example, " job-events replay ") {
 			want = view.ExitUsage // no process keeps events here
 		}
-		if strings.Contains(example, " doctor --stack ") {
+		if strings.Contains(example, " doctor --stack ") || strings.Contains(example, " doctor --before ") {
 			want = view.ExitFailed // that is what it finds
 		}
 		if strings.Contains(example, "start ") {
