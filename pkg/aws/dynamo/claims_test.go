@@ -27,6 +27,7 @@ func TestCostsOfClaims(t *testing.T) {
 		writeFormat  int
 		writes       float64
 	}{
+		{10, 10, 1, 5*10 + 3},
 		{10, 10, machine.Format, 5*10 + 3},
 		{40, 10, 1, 3*40 + 2*10 + 3},
 		{40, 10, machine.Format, 3*40 + 2*10 + 3 + 30 + 9},
