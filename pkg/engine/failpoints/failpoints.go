@@ -261,6 +261,8 @@ func stateName(s machine.State) string {
 		return "queued"
 	case s.Waiting.Token() != nil:
 		return "token"
+	case s.Waiting.Fork() != nil && s.Waiting.Fork().Closing != nil:
+		return "closing"
 	case s.Waiting.Fork() != nil:
 		return "fork"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,11 @@ type killForks struct {
 	starts string // the step that starts the sub-flow
 	child  string // the flow of that
 	lasts  bool   // its log is kept for a moment at first
+	caught string // the fork that fails, is tried again twice, and is caught
 }
+
+// triesOfCaught is how often a fork that is tried again twice runs.
+const triesOfCaught = 3
 
 // killsInForks is how often each gap of such a story is hit, in two executions: there are more
 // processes than lanes.
@@ -31,10 +36,12 @@ const killsInForks = killsOfOne + 1
 
 var (
 	inLanes   = &killForks{items: 4, lanes: 3, starts: "Child", child: "child"}
+	inCaught  = &killForks{lanes: 3, caught: "Sides"}
 	inSubflow = &killForks{lanes: 1, starts: "Child", child: "waiting", lasts: true}
 
 	forks        = killStory{flow: "forks", ends: machine.StatusSucceeded, asked: answersAllOpen, forks: inLanes}
 	forksStopped = killStory{flow: "forks", ends: machine.StatusStopped, asked: stops, forks: inLanes}
+	caught       = killStory{flow: "caught", ends: machine.StatusSucceeded, forks: inCaught}
 	lasting      = killStory{flow: "lasting", ends: machine.StatusSucceeded, clock: ahead(time.Minute), forks: inSubflow}
 )
 
@@ -58,6 +65,12 @@ var forkGaps = []killGap{
 	{rule: "27", gap: "claim > commit call", story: forks},
 	{rule: "27", gap: "claim > commit end", story: forks},
 
+	{rule: "30", gap: "receive > commit closing", story: caught},
+	{rule: "30", gap: "commit closing > send lanes", story: caught},
+	{rule: "30", gap: "send last lane > delete", story: caught, after: []string{"commit closing > send lanes"}},
+	{rule: "31", gap: "join > send join", story: caught},
+	{rule: "31", gap: "receive > commit fork", story: caught, after: []string{"commit closing > send lanes"}},
+
 	{rule: "24", gap: "commit token > hold back", story: forks},
 	{rule: "24", gap: "hold back > send sub-flow", story: forks},
 	{rule: "24", gap: "send sub-flow > commit sub-flow", story: forks},
@@ -76,7 +89,7 @@ var forkGaps = []killGap{
 
 // args returns the arguments of a run.
 func (f *killForks) args() []string {
-	if f == nil {
+	if f == nil || f.child == "" {
 		return nil
 	}
 	input, _ := json.Marshal(map[string][]int{"items": make([]int, f.items)}) // numbers
@@ -143,7 +156,7 @@ func (v *victim) checkIDs(history []eventReport) {
 	for _, e := range history {
 		cause, known := byID[e.By]
 		opens := strings.HasSuffix(e.Type, "Entered") && ofItem(e)
-		closes := cause.Type == machine.StepEntered.String() // the fork
+		closes := cause.Type == machine.StepEntered.String() || cause.Type == machine.StepStarted.String() // the fork
 		switch {
 		case e.ID <= last, e.ID != last+1 && (v.forks == nil || !opens && !closes):
 			v.t.Errorf("%s/%s: after event %d comes %d: %s of %q", v.flow, v.name, last, e.ID, e.Type, placeOf(e))
@@ -207,6 +220,12 @@ func (v *victim) checkForks(history []eventReport) {
 	if left != v.forks.items {
 		v.t.Errorf("%s/%s: %d of %d items were left", v.flow, v.name, left, v.forks.items)
 	}
+	if v.forks.caught != "" {
+		if tries := slices.Max(v.forks.triesOf(history)); tries != triesOfCaught {
+			v.t.Errorf("%s/%s: the fork ran %d times, want %d", v.flow, v.name, tries, triesOfCaught)
+		}
+		return
+	}
 	got := doWith(v.t, "", v.env(), "list", "--flow", v.forks.child, "--prefix", v.name, "--json")
 	var list struct {
 		Executions []struct{ Status machine.Status }
@@ -252,4 +271,24 @@ func (v *victim) checkExpiry() {
 			}
 		}
 	}
+}
+
+// triesOf returns for each event the try of the fork that is caught, 0 for an event outside of it.
+func (f *killForks) triesOf(history []eventReport) []int {
+	tries, try := make([]int, len(history)), 0
+	for i, e := range history {
+		if f != nil && f.caught != "" && e.Step == f.caught && !ofItem(e) {
+			switch e.Type {
+			case machine.StepEntered.String():
+				try = 1
+				continue
+			case machine.StepStarted.String():
+				try++
+			default:
+				try = 0
+			}
+		}
+		tries[i] = try
+	}
+	return tries
 }

@@ -48,6 +48,10 @@ var killMutants = []killMutant{
 			New: "	return func() {\n		q.mu.Lock()\n		defer q.mu.Unlock()\n		clear(q.busy[execution].due)\n		q.release(execution)\n"},
 	},
 	{
+		name: "recovery forgets a failed lane", gap: "receive > commit closing in caught", caught: "is stuck after",
+		edit: mutation.Edit{File: "engine/recover.go", Old: "		err = w.core.sendLaneFailed(ctx, id, attempt)\n", New: ""},
+	},
+	{
 		name: "CloseEarly forgets the outcome", gap: "close by hand > answer in callbacks", caught: "the token holds",
 		edit: mutation.Edit{File: "local/store/keyed.go",
 			Old: "		applied()\n	}, changes...)", New: "		applied()\n	})"},
@@ -55,7 +59,7 @@ var killMutants = []killMutant{
 }
 
 // TestKillsCatchMutants shows that kills and what is checked after them notice mistakes in sending
-// in batches, extension of expiry, holding back and the early close.
+// in batches, extension of expiry, holding back, recovery of forks and the early close.
 func TestKillsCatchMutants(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
