@@ -133,8 +133,8 @@ type Caller interface {
 }
 
 // BusyError is returned by [Caller] for a call that was not made, because there was no room for it.
-// The wake or the task is redelivered. A call that must not be repeated has Outcome: nobody knows
-// later that it was not made.
+// The wake or the task is redelivered. A call that must not be repeated has Outcome: later it is
+// unknown that the call was not made.
 type BusyError struct{ Outcome token.Outcome }
 
 // Error implements error.

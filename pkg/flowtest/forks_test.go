@@ -27,7 +27,7 @@ func approvalsOf(items, places int, asked *[]int) flowtest.Test {
 	}
 }
 
-// approved answers the element after so long.
+// approved returns the answer to an element after so long.
 func approved(i int, after time.Duration) flowtest.Answer {
 	return flowtest.Answer{Step: fmt.Sprintf("Visit[%d]", i), After: after, Output: map[string]any{"n": i}}
 }

@@ -85,7 +85,7 @@ func apiFailure(refused *rest.Error) *view.Failure {
 		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use; waitless doctor names the rights they lack")
 	}
 	f := view.Usage(refused.Message, "")
-	// A text of somebody else gets no line of its own, which could look like a line of ours.
+	// A text of another author gets no line of its own, which could look like a line of ours.
 	lines := strings.Split(refused.Message, "\n")
 	if len(lines) > 1 && !slices.ContainsFunc(lines, func(line string) bool { return !placed.MatchString(line) }) {
 		f.Why, f.Lines = flow.Count(len(lines), "problem"), lines
