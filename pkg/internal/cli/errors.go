@@ -76,9 +76,6 @@ func failureOf(err error) *view.Failure {
 	return view.Internal(err.Error(), "")
 }
 
-// placed is how a problem of a definition begins: with its place.
-var placed = regexp.MustCompile(`^[^:]+:\d+:\d+: `)
-
 // apiFailure returns an error of the management API as it is shown.
 func apiFailure(refused *rest.Error) *view.Failure {
 	if isGateways(refused) {
@@ -87,7 +84,7 @@ func apiFailure(refused *rest.Error) *view.Failure {
 	f := view.Usage(refused.Message, "")
 	// A text of another author gets no line of its own, which could look like a line of ours.
 	lines := strings.Split(refused.Message, "\n")
-	if len(lines) > 1 && !slices.ContainsFunc(lines, func(line string) bool { return !placed.MatchString(line) }) {
+	if len(lines) > 1 && regexp.MustCompile(`^([^:\n]+:\d+:\d+: .*(\n|$))+$`).MatchString(refused.Message) {
 		f.Why, f.Lines = flow.Count(len(lines), "problem"), lines
 	}
 	switch refused.Code {
