@@ -125,6 +125,21 @@ func TestUpgradeAndRollbackOfAStore(t *testing.T) {
 	t.Cleanup(server.Close)
 	oldProgram, newProgram, env, task := released(t), program(t), inStore(t), "echo="+server.URL
 
+	for _, at := range []killGap{
+		{gap: "claim > commit call", story: forks},
+		{gap: "commit closing > send lanes", story: caught},
+		{gap: "join > send join", story: caught, after: []string{"commit closing > send lanes"}},
+	} {
+		t.Run(at.gap+" in "+at.story.flow, func(t *testing.T) {
+			t.Parallel()
+			rolledBack(t, oldProgram, at)
+		})
+	}
+	t.Run("lanes of the recorded release", func(t *testing.T) {
+		t.Parallel()
+		lanesGoOn(t, oldProgram)
+	})
+
 	before := startDev(t, oldProgram, env, "--task", task)
 	for _, flow := range releasetest.Flows("../../..") {
 		before.do("flows", "put", flow)
@@ -147,4 +162,67 @@ func TestUpgradeAndRollbackOfAStore(t *testing.T) {
 	if diff := cmp.Diff(want, functions.calls()); diff != "" {
 		t.Errorf("calls by step:\n%s", diff)
 	}
+}
+
+// rolledBack kills the command of the tree in the gap. The recorded release then leaves the execution
+// alone, runs another one, and is killed. The command of the tree ends the execution.
+func rolledBack(t *testing.T, oldProgram string, at killGap) {
+	t.Helper()
+	v := newVictim(t, watched.program(t), newDir(t), "rolled-back", at.story)
+	v.met = func(string) {}
+	for _, gap := range append(at.after, at.gap) {
+		if !v.run(gap, 0) {
+			t.Fatalf("gap %q was never reached", gap)
+		}
+	}
+	if len(v.shownEvents) == 0 {
+		t.Fatal("no history")
+	}
+
+	calls := v.calls()
+	old := v.dev(oldProgram)
+	old.do("start", "testdata/kill/calls.yaml", "--name", "other")
+	old.until(`"status": "(Succeeded)"`, "show", "calls/other", "--json")
+	old.kill()
+	if why := "this release reads format 1"; !strings.Contains(old.stderr.String(), why) {
+		t.Errorf("the recorded release does not say %q:\n%s", why, old.stderr.String())
+	}
+	if diff := cmp.Diff(calls, v.calls()); diff != "" {
+		t.Errorf("calls of the recorded release:\n%s", diff)
+	}
+	v.observe()
+
+	v.run("", 0)
+	v.check()
+}
+
+// dev starts `dev` with the store and the functions of the execution.
+func (v *victim) dev(program string) *devProcess {
+	v.t.Helper()
+	env := v.env()
+	env["CALLS"] = filepath.Join(v.dir, "calls")
+	return startDev(v.t, program, env, v.tasks(filepath.Join("testdata/kill", v.flow+".yaml"))...)
+}
+
+// lanesGoOn kills the recorded release when three lanes of a foreach over four elements wait. The
+// command of the tree ends the execution without claims.
+func lanesGoOn(t *testing.T, oldProgram string) {
+	t.Helper()
+	v := newVictim(t, watched.program(t), newDir(t), "upgraded", forks)
+	old := v.dev(oldProgram)
+	old.do(append([]string{"start", filepath.Join("testdata/kill", v.flow+".yaml"), "--name", v.name}, v.forks.args()...)...)
+	old.until(`(?s)("token":.*){3}`, "tokens", "list", v.flow+"/"+v.name, "--json")
+	old.kill()
+	v.kills++
+	v.observe()
+	answersAllOpen(v, "")
+
+	v.met = func(gap string) {
+		if strings.Contains(gap, "claim") {
+			t.Errorf("gap %q: a lane of the recorded release claims elements", gap)
+		}
+	}
+	v.run("", 0)
+	v.submitted["Ask"] += v.forks.lanes // by the recorded release
+	v.check()
 }
