@@ -70,7 +70,7 @@ var gaps = map[string]struct {
 	texts  []string // old and new in turn
 }{
 	"InterpreterFunction": {"interpreter", []string{"engine.NewWorker(", "newWatchedWorker(", "*engine.Worker", "watchedWorker"}},
-	"CallbackFunction":    {"callback", []string{"p.TokensConfig(p.WaitsTable())", "p.TokensConfig(watchedWaits{p.WaitsTable()})"}},
+	"CallbackFunction":    {"callback", []string{"p.TokensConfig(waits)", "p.TokensConfig(watchedWaits{waits})"}},
 	"ApiFunction": {"api", []string{
 		"p.ClientConfig(store, waits,", "watchedClients(p, store, waits,", "p.TokensConfig(waits)", "p.TokensConfig(watchedWaits{waits})",
 	}},

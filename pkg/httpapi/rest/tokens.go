@@ -236,7 +236,8 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Outcome, error)) responder {
 	return func(r *http.Request) (int, any, error) {
 		choice := r.URL.Query().Get("choice")
-		outcome, err := h.readOutcome(r, parse)
+		reads := parse != nil && choice == ""
+		body, err := h.readReport(r, reads)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -245,11 +246,14 @@ func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Ou
 			return 0, nil, err
 		}
 		if t.ClosedBy != "" {
-			held := token.Outcome{Error: t.Error, Cause: t.Cause}
+			held, reported := token.Outcome{Error: t.Error, Cause: t.Cause}, token.Outcome{}
 			if t.Output != nil {
 				held = token.Success(*t.Output)
 			}
-			return statusOfReport(parse != nil && choice == "" && token.Same(held, outcome.Cut())), t, nil
+			if reads {
+				reported, err = parse(h.Tokens.Limits(token.ID{Flags: token.FlagAnyValue}), body)
+			}
+			return statusOfReport(reads && token.Same(held, reported.Cut())), t, err
 		}
 		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
@@ -259,7 +263,10 @@ func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Ou
 			record, err := verified.Heartbeat(r.Context())
 			return statusOfReport(record.Open()), recordOf(h.withStep(r.Context(), t, verified.ID), record), err
 		}
-		if choice != "" {
+		var outcome token.Outcome
+		if reads {
+			outcome, err = parse(h.Tokens.Limits(verified.ID), body)
+		} else {
 			outcome, err = h.chosen(r.Context(), verified, choice)
 		}
 		if err != nil {
@@ -294,15 +301,12 @@ func (h handler) chosen(ctx context.Context, verified resume.Token, label string
 	return token.Outcome{Output: output, Choice: label}, nil
 }
 
-func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {
-	if parse == nil || r.URL.Query().Get("choice") != "" {
-		return token.Outcome{}, h.readJSON(r, &struct{}{})
+// readReport returns the body of a report, or rejects members if the report has none.
+func (h handler) readReport(r *http.Request, reads bool) ([]byte, error) {
+	if reads {
+		return h.readBody(r)
 	}
-	body, err := h.readBody(r)
-	if err != nil {
-		return token.Outcome{}, err
-	}
-	return parse(h.Tokens.Limits(token.ID{Flags: token.FlagAnyValue}), body) // the close has the limits of the token
+	return nil, h.readJSON(r, &struct{}{})
 }
 
 // withStep adds the step that waits for the token. It returns t unchanged for a token of another

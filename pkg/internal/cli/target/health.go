@@ -12,9 +12,6 @@ type Health interface {
 	Requests
 	// Stack returns a stack, or nil if it does not exist.
 	Stack(ctx context.Context, name string) (*Stack, error)
-	// Concurrency returns how many functions the account may run at once, without reserved
-	// concurrency.
-	Concurrency(ctx context.Context) (int, error)
 	// State returns the state of a resource, zero for types without a constant below.
 	State(ctx context.Context, r Resource) (State, error)
 	// Ages returns the known ages of the oldest messages, by the names of queues.
@@ -24,7 +21,7 @@ type Health interface {
 	Alarms(ctx context.Context, stack string) ([]string, error)
 }
 
-// Requests says how requests reach AWS.
+// Requests says how requests reach AWS, and how many of their functions run at once.
 type Requests interface {
 	// Endpoint returns the URL that replaces the URLs of AWS, or "".
 	Endpoint() string
@@ -33,6 +30,9 @@ type Requests interface {
 	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest
 	// response. It reports false if there was none.
 	Skew() (time.Duration, bool)
+	// Concurrency returns how many functions the account may run at once, without reserved
+	// concurrency.
+	Concurrency(ctx context.Context) (int, error)
 }
 
 // Stack is a deployed stack.
