@@ -20,6 +20,7 @@ schedules = "arn:aws:scheduler:*:*:schedule/default/*"
 stand_ins = {
     "StartTimers": (["scheduler:CreateSchedule"], schedules),
     "SetSchedules": (["scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"], schedules),
+    "DeleteSchedules": (["scheduler:DeleteSchedule"], schedules),
     # It does not know the state machine of a task token.
     "AnswerTasks": (["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"], "*"),
     # On AWS sqs:SendMessage allows batches.
