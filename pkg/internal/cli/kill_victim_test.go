@@ -345,7 +345,8 @@ func (v *victim) check() (calls int) {
 	history := v.history()
 	status, attempts := v.checkHistory(history)
 	if !v.mayEnd(status) {
-		v.t.Errorf("%s/%s is %s after %d kills", v.flow, v.name, status, v.kills)
+		details, _ := json.Marshal(history)
+		v.t.Errorf("%s/%s is %s after %d kills: %s", v.flow, v.name, status, v.kills, details)
 	}
 	made := v.calls()
 	for step, n := range made {
