@@ -211,6 +211,18 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// AwaitEnd returns the state of an execution once it has ended, or when ctx ends. It reads the
+// state again and again, at intervals that double from first to longest.
+func AwaitEnd(ctx context.Context, first, longest time.Duration, read func(context.Context) (machine.State, error)) (machine.State, error) {
+	for pause := first; ; pause = min(2*pause, longest) {
+		over := Sleep(ctx, pause) != nil
+		state, err := read(context.WithoutCancel(ctx))
+		if over || err != nil || state.Status.Final() {
+			return state, err
+		}
+	}
+}
+
 // Periods of the contract.
 const (
 	// startPatience is how long a start's wake waits for item 0 (rule 12).

@@ -88,6 +88,17 @@ func StopAll(ctx context.Context, index Index, flow string, stop func(ID) error)
 	return nil
 }
 
+// DeleteAll takes the definitions of a flow, the latest first, off the list. The latest goes last:
+// until then, starts use it.
+func DeleteAll(ctx context.Context, catalog Catalog, definitions []Definition) error {
+	for _, d := range slices.Backward(definitions) {
+		if err := catalog.DeleteFlow(ctx, d.Flow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // SortDefinitions puts them in the order of their names, of one name the latest
 // first.
 func SortDefinitions(list []Definition) {

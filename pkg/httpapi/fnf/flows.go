@@ -239,12 +239,7 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then, starts use it
-		if err := h.Catalog.DeleteFlow(ctx, d.Flow); err != nil {
-			return nil, err
-		}
-	}
-	return object{}, nil
+	return object{}, engine.DeleteAll(ctx, h.Catalog, f.definitions)
 }
 
 // listFlows returns flows by name. The token of the next page is the name of the last flow.

@@ -46,11 +46,5 @@ func (h handler) awaitEnd(ctx context.Context, id engine.ID, wait time.Duration)
 	}
 	polling, cancel := context.WithTimeout(waiting, LongestPolling)
 	defer cancel()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		over := engine.Sleep(polling, pause) != nil
-		state, err := h.Executions.Describe(context.WithoutCancel(ctx), id)
-		if over || err != nil || state.Status.Final() {
-			return state, err
-		}
-	}
+	return engine.AwaitEnd(polling, firstPause, longestPause, func(ctx context.Context) (machine.State, error) { return h.Executions.Describe(ctx, id) })
 }

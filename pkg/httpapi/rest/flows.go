@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -131,13 +130,11 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	if err == nil {
 		err = h.Schedules.DeleteAll(r.Context(), r.PathValue("flow"))
 	}
+	if err == nil {
+		err = engine.DeleteAll(r.Context(), h.Catalog, definitions)
+	}
 	if err != nil {
 		return 0, nil, err
-	}
-	for _, d := range slices.Backward(definitions) { // the newest one last: until then, starts use it
-		if err := h.Catalog.DeleteFlow(r.Context(), d.Flow); err != nil {
-			return 0, nil, err
-		}
 	}
 	return http.StatusOK, flowsOf(definitions), nil
 }

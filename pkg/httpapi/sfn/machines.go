@@ -243,10 +243,8 @@ func (h handler) deleteMachine(ctx context.Context, r request) (object, error) {
 	err = engine.StopAll(ctx, h.Catalog, m.name, func(id engine.ID) error {
 		return h.Executions.Stop(ctx, id, "StateMachineDeleted", "the state machine was deleted")
 	})
-	for _, d := range slices.Backward(m.definitions) { // the newest one last: until then, starts use it
-		if err == nil {
-			err = h.Catalog.DeleteFlow(ctx, d.Flow)
-		}
+	if err == nil {
+		err = engine.DeleteAll(ctx, h.Catalog, m.definitions)
 	}
 	return object{}, err
 }

@@ -132,13 +132,7 @@ func (h handler) awaitEnd(ctx context.Context, id engine.ID, most time.Duration)
 	if h.Await != nil {
 		return h.Await(waiting, id)
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		over := engine.Sleep(waiting, pause) != nil
-		state, err := h.Executions.Describe(context.WithoutCancel(ctx), id)
-		if over || err != nil || state.Status.Final() {
-			return state, err
-		}
-	}
+	return engine.AwaitEnd(waiting, firstPause, longestPause, func(ctx context.Context) (machine.State, error) { return h.Executions.Describe(ctx, id) })
 }
 
 // execution returns an execution, in which every token is masked.
