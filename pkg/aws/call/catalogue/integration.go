@@ -46,7 +46,7 @@ var optimized = map[string][]string{
 func LookupIntegration(name string) (Integration, error) {
 	spelled, sdk := strings.CutPrefix(name, flow.SDKPrefix)
 	service, operation, _ := strings.Cut(spelled, ":")
-	operation = strings.ToUpper(operation[:min(1, len(operation))]) + strings.TrimPrefix(operation, operation[:min(1, len(operation))])
+	operation = withFirst(operation, strings.ToUpper)
 	i := Integration{sdk: sdk}
 	if row := optimized[service]; !sdk && row != nil && slices.Contains(strings.Fields(row[1]), operation) {
 		service, i.prefix, i.base = row[0], row[2], row[3]
@@ -94,11 +94,17 @@ func (i Integration) Params(params value.Value) value.Value {
 	return i.Coerce(params)
 }
 
+// withFirst changes the first letter of a name, which may be empty.
+func withFirst(name string, change func(string) string) string {
+	first := min(1, len(name))
+	return change(name[:first]) + name[first:]
+}
+
 // renamed changes the first letter of each name in v.
 func renamed(v value.Value, change func(string) string) value.Value {
 	members := slices.Clone(v.Members())
 	for n, m := range members {
-		members[n] = value.Member{Key: change(m.Key[:min(1, len(m.Key))]) + m.Key[min(1, len(m.Key)):], Value: renamed(m.Value, change)}
+		members[n] = value.Member{Key: withFirst(m.Key, change), Value: renamed(m.Value, change)}
 	}
 	if v.Kind() == value.KindArray {
 		return value.ArrayFrom(members)
@@ -122,7 +128,7 @@ func (i Integration) Result(response call.Response) (result, failure string) {
 			if m.Key != i.Payload() {
 				m.Value = renamed(m.Value, strings.ToUpper)
 			}
-			members[n] = value.Member{Key: strings.ToUpper(m.Key[:1]) + m.Key[1:], Value: m.Value}
+			members[n] = value.Member{Key: withFirst(m.Key, strings.ToUpper), Value: m.Value}
 		}
 		v = value.Object(members...)
 	}
