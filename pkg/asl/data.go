@@ -29,6 +29,8 @@ const (
 
 // data is the data flow of a state. It implements [flow.Data].
 type data struct {
+	exitData
+
 	state  string
 	around around
 	// numbered says that each item of a Map has its Item of the context object beside it.
@@ -40,11 +42,8 @@ type data struct {
 	work      func(e *evaluation, v value.Value) (value.Value, error) // of the effective input; nil for v
 	result    func(f *flow.Frame) value.Value                         // nil if the state has no result but its input
 	selector  *template
-	placed    resultPath
 	output    pathField
-	isQuery   bool      // the state has JSONata
-	produced  *template // Output
-	assign    *template
+	isQuery   bool       // the state has JSONata
 	choices   []exitData // of the rules of a Choice
 	catches   []exitData
 	limits    []*source // of a Task that computes its time limit or its heartbeat
@@ -52,10 +51,10 @@ type data struct {
 	keepsNone bool      // the result is not used
 }
 
-// exitData are the fields of a rule of a Choice, or of an entry of a Catch.
+// exitData are the fields with which a state, a rule of a Choice or an entry of a Catch ends.
 type exitData struct {
 	placed   resultPath
-	produced *template
+	produced *template // Output of JSONata
 	assign   *template
 }
 
@@ -189,7 +188,7 @@ func (d *data) chosen(e *evaluation) exitData {
 			return d.choices[rule]
 		}
 	}
-	return exitData{d.placed, d.produced, d.assign}
+	return d.exitData
 }
 
 // exit returns the end of a state with JSONata, with an output that Output replaces.
