@@ -318,6 +318,11 @@ func definitionsProperties(c onDefinitions) {
 
 func definitionsPropertiesConflict(c onDefinitions) {
 	flow := c.put("a", one)
+	c.conflicts(flow, func(then string) { c.wantProperties(flow, then) })
+}
+
+// conflicts sets the properties of a definition or of a name, from others than it has, too.
+func (c onDefinitions) conflicts(of machine.FlowRef, want func(then string)) {
 	for _, tt := range []struct {
 		before, properties string
 		want               error
@@ -329,10 +334,10 @@ func definitionsPropertiesConflict(c onDefinitions) {
 		{"firs", "second", engine.ErrConflict, "first"},
 		{"first", "second", nil, "second"},
 	} {
-		if err := c.store.SetProperties(c.Context(), flow, tt.before, tt.properties); !errors.Is(err, tt.want) {
+		if err := c.store.SetProperties(c.Context(), of, tt.before, tt.properties); !errors.Is(err, tt.want) {
 			c.Errorf("from %q to %q: error %v; want %v", tt.before, tt.properties, err, tt.want)
 		}
-		c.wantProperties(flow, tt.then)
+		want(tt.then)
 	}
 }
 
@@ -391,22 +396,10 @@ func definitionsOfName(c onDefinitions) {
 
 func definitionsOfNameConflict(c onDefinitions) {
 	flow := c.put("a", one)
-	for _, tt := range []struct {
-		before, properties string
-		want               error
-		then               string
-	}{
-		{"x", "y", engine.ErrConflict, ""},
-		{"", "first", nil, "first"},
-		{"", "second", engine.ErrConflict, "first"},
-		{"first", "second", nil, "second"},
-	} {
-		if err := c.store.SetProperties(c.Context(), machine.FlowRef{Name: "a"}, tt.before, tt.properties); !errors.Is(err, tt.want) {
-			c.Errorf("from %q to %q: error %v; want %v", tt.before, tt.properties, err, tt.want)
-		}
-		c.wantOfName("a", tt.then)
+	c.conflicts(machine.FlowRef{Name: "a"}, func(then string) {
+		c.wantOfName("a", then)
 		c.wantProperties(flow, "")
-	}
+	})
 }
 
 func definitionsOfNameDeleted(c onDefinitions) {
