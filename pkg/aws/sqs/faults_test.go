@@ -96,9 +96,14 @@ func boundedClient(t *testing.T, p *faults.Proxy) *sqs.Client {
 	return sqs.NewClient(environment.Bounded(p.Config(emulator.Config(t)), p.ResponseLimit()))
 }
 
-// bodies returns the bodies of the messages of the queue, and leaves them there.
+// bodies returns the bodies of the messages of the queue, and leaves them there. It does not hide
+// them, so an answer that is lost on its way hides none from the next request.
 func (s stack) bodies(t *testing.T) (bodies []string) {
 	t.Helper()
+	shown := &awssqs.SetQueueAttributesInput{QueueUrl: &s.url, Attributes: map[string]string{"VisibilityTimeout": "0"}}
+	if _, err := s.sqs.SetQueueAttributes(t.Context(), shown); err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]bool{}
 	for before := -1; before < len(seen); {
 		before = len(seen)

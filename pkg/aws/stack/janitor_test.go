@@ -77,16 +77,20 @@ func TestDeadWakesAreReplayedAndThenFailTheirExecution(t *testing.T) {
 	_, run := s.waiting(t, "dead")
 	id := engine.NewID("callback", "dead")
 	wake := engine.Wake{Execution: id, Cause: machine.CauseRearm, Due: time.Now(), Sent: time.Now()}
-	s.putDead(t, wake, "")
-	if got := s.clean(t); !strings.Contains(got, `"replayed":1`) {
+	clean := func(wake engine.Wake, replays string) string {
+		deadWakes.Lock()
+		defer deadWakes.Unlock()
+		s.putDead(t, wake, replays)
+		return s.clean(t)
+	}
+	if got := clean(wake, ""); !strings.Contains(got, `"replayed":1`) {
 		t.Errorf("the janitor did %s", got)
 	}
 	s.logLine(t, `"execution":"`+id.String()+`","cause":"token"`)
 	s.check(t, view.ExitSucceeded, "Running", "show", "callback/dead")
 
 	s.put(t, "NoticeDeadLetters", "not JSON")
-	s.putDead(t, s.lostStop(t, "callback", "dead"), "2")
-	if got := s.clean(t); !strings.Contains(got, `"failed":1`) || !strings.Contains(got, `"left":1`) {
+	if got := clean(s.lostStop(t, "callback", "dead"), "2"); !strings.Contains(got, `"failed":1`) || !strings.Contains(got, `"left":1`) {
 		t.Errorf("the janitor did %s", got)
 	}
 	if exit := run.wait(); exit != view.ExitFailed {

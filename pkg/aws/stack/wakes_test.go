@@ -3,6 +3,7 @@ package stack_test
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,8 +49,13 @@ func (s stack) awaitQuiet(t *testing.T, id string) int {
 			t.Fatalf("%s is never quiet", id)
 		}
 	}
+	deadWakes.Lock()
+	defer deadWakes.Unlock()
 	return s.messages(t, "WakeDeadLetters")
 }
+
+// deadWakes is held while dead wakes are counted, and while a test of the same stack keeps one.
+var deadWakes sync.Mutex
 
 // messages are those in a queue: there, hidden and delayed.
 func (s stack) messages(t *testing.T, id string) int {
