@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
@@ -18,7 +19,7 @@ import (
 // StartRequest asks for an execution.
 type StartRequest struct {
 	Flow      machine.FlowRef
-	Execution string      // the name; see [flow.ValidName]
+	Execution string      // the name; see [flow.ValidExecution]
 	Input     value.Value // an object; Missing means {}
 	// Reports is the handle of the token of a step that the end of the execution closes, "" for
 	// none. It has no effect if an execution with the same name exists.
@@ -141,11 +142,11 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 
 // CheckName returns an error unless the text is a valid name of an execution.
 func CheckName(name string) error {
-	if size := len(name); size > flow.MaxName {
-		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, flow.MaxName)
+	if size := utf8.RuneCountInString(name); size > flow.MaxName {
+		return fmt.Errorf("the execution's name %.20q... has %d characters and the limit is %d; shorten it", name, size, flow.MaxName)
 	}
-	if !flow.ValidName(name) {
-		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
+	if !flow.ValidExecution(name) {
+		return fmt.Errorf("name %q is no execution name; allowed: %s", name, flow.ExecutionNames)
 	}
 	return nil
 }

@@ -54,7 +54,9 @@ func (p *parser) subflowParam(e document.Entry, resource flow.Resource, allowed 
 	case isPath:
 	case e.Key == flow.ParamInput && e.Value.Kind != document.Mapping && object.Kind() != value.KindObject:
 		p.unfit(e.Value, flow.ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
-	case e.Key != flow.ParamInput && (!isText || !flow.ValidName(text)):
+	case e.Key == flow.ParamExecutionName && (!isText || !flow.ValidExecution(text)):
+		p.unfit(e.Value, e.Key, "a path like $.key, or a name: "+flow.ExecutionNames)
+	case e.Key == flow.ParamFlowName && (!isText || !flow.ValidName(text)):
 		p.unfit(e.Value, e.Key, `a path like $.key, or a name: a letter or "_", then letters, digits, "_" and "-", 128 characters at most`)
 	case e.Key == flow.ParamExecutionName:
 		p.warn(e.Value.Pos, "ExecutionName is always %q, so only one execution can start the sub-flow; map a name that differs, or remove ExecutionName", text)

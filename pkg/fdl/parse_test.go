@@ -300,6 +300,24 @@ func TestValidName(t *testing.T) {
 	}
 }
 
+func TestValidExecution(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"a": true, "_": true, "8f14e45f-ceea-467f-a3b4-19d1e0b0b8c5": true, "2026.01": true, "-a": true, "ä": true, "a@b+c=d'(e)!": true,
+		strings.Repeat("ä", 128): true, strings.Repeat("x", 129): false,
+		"": false, ".": false, "..": false, "a b": false, "a\u00a0b": false, "a\n": false, "a\u202eb": false, "a\xff": false,
+	} {
+		if got := flow.ValidExecution(name); got != want {
+			t.Errorf("%q: %t", name, got)
+		}
+	}
+	for _, c := range `<>{}[]?*"#%\^|~` + "`$&,;:/" { // the documentation of StartExecution has these
+		if flow.ValidExecution("a" + string(c)) {
+			t.Errorf("%c is valid", c)
+		}
+	}
+}
+
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	kinds := []flow.Kind{&flow.Task{}, &flow.Pass{}, &flow.Wait{}, &flow.Choice{}, &flow.Succeed{}, &flow.Fail{}}

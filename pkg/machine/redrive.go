@@ -37,7 +37,7 @@ func (s State) RedriveName() string {
 	if s.Redriven != nil {
 		name, added = strings.TrimSuffix(name, suffix(s.Redriven.Count)), suffix(s.Redriven.Count+1)
 	}
-	return name[:min(len(name), flow.MaxName-len(added))] + added
+	return flow.CutName(name, flow.MaxName-len(added)) + added
 }
 
 // stepNamed returns the step with the name, or nil.

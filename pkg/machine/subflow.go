@@ -111,13 +111,13 @@ func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input
 	if name.IsMissing() {
 		const room = flow.MaxName - 33     // the key and a hyphen
 		base := withoutKey(call.Execution) // so that names do not grow with the depth
-		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
+		name = value.String(flow.CutName(base, room) + "-" + call.Key())
 	}
 	child, input = ExecutionRef{def.Text(), name.Text()}, childInput(params.Get(flow.ParamInput))
 	switch {
 	case !flow.ValidName(child.Flow):
 		problem = fmt.Sprintf("%s is %s, which is no name of a flow", flow.ParamFlowName, value.Shown(def))
-	case !flow.ValidName(child.Execution):
+	case !flow.ValidExecution(child.Execution):
 		problem = fmt.Sprintf("%s is %s, which is no name of an execution", flow.ParamExecutionName, value.Shown(name))
 	case input.Kind() != value.KindObject:
 		problem = fmt.Sprintf("%s is %s; it must be an object", flow.ParamInput, value.Shown(input))

@@ -88,7 +88,10 @@ func (p parameters) check(refused []string) error {
 		}
 	}
 	for _, name := range names {
-		if p[name] != "" && !flow.ValidName(p[name]) {
+		if name == "ExecutionName" && p[name] != "" && !flow.ValidExecution(p[name]) {
+			return invalid("InvalidArgument", name+" is no name of an execution; allowed: "+flow.ExecutionNames)
+		}
+		if name != "ExecutionName" && p[name] != "" && !flow.ValidName(p[name]) {
 			return invalid("InvalidArgument", name+` begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 		}
 	}

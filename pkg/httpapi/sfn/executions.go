@@ -28,8 +28,8 @@ func (h handler) start(ctx context.Context, r request) (state machine.State, err
 		return state, err
 	}
 	start := engine.StartRequest{Flow: of.flow, Execution: cmp.Or(r.Name, engine.NewName())}
-	if !flow.ValidName(start.Execution) {
-		return state, errName
+	if !flow.ValidExecution(start.Execution) {
+		return state, invalid("InvalidName", "Invalid Name: '"+r.Name+"'; allowed: "+flow.ExecutionNames)
 	}
 	start.Input, err = value.ParseJSON([]byte(cmp.Or(r.Input, "{}")))
 	if err != nil {

@@ -32,7 +32,7 @@ func (h handler) named(parameter, text, kind string, counts ...int) ([]string, e
 	rest, ok := strings.CutPrefix(text, prefix)
 	names := strings.Split(rest, ":")
 	for i, name := range names {
-		ok = ok && (flow.ValidName(name) || i > 0 && kind == "stateMachine" && isName(name))
+		ok = ok && (flow.ValidName(name) || i > 0 && kind == "stateMachine" && isName(name) || i > 0 && kind == "execution" && flow.ValidExecution(name))
 	}
 	if most := slices.Max(counts); !ok || !slices.Contains(counts, len(names)) {
 		form := prefix + strings.Join([]string{"FLOW", "NAME"}[:most], ":")
@@ -53,7 +53,7 @@ func isName(text string) bool {
 // seconds returns an instant as the API writes it.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 } //nolint:mnd // of milliseconds
 
-var errName = invalid("InvalidName", `a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
+var errName = invalid("InvalidName", `the name of a state machine or an alias begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 
 // refOf checks the definition of a request and returns its reference.
 func (h handler) refOf(name, text string) (machine.FlowRef, error) {

@@ -474,6 +474,24 @@ func TestExecutionsAreListed(t *testing.T) {
 	}
 }
 
+func TestNamesOfExecutions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", onePass)
+	c := f.client()
+	for _, name := range []string{"8f14e45f-ceea-467f-a3b4-19d1e0b0b8c5", "2026.01", "-a", "ä(1)'@b+c=d!"} {
+		started, err := c.StartExecution(t.Context(), start("f", name, "{}"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		shown, err := c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
+		if err != nil || aws.ToString(shown.Name) != name || aws.ToString(shown.ExecutionArn) != runs+"f:"+name {
+			t.Errorf("%s: %+v, %v", name, shown, err)
+		}
+	}
+}
+
 // The codes that clients branch on.
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -486,7 +504,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"a flow that is not there": {func() error { _, err := c.StartExecution(t.Context(), start("none", "e", "{}")); return err }, "StateMachineDoesNotExist"},
 		"a version":                {func() error { _, err := c.StartExecution(t.Context(), start("f:1", "e", "{}")); return err }, "StateMachineDoesNotExist"},
-		"a name":                   {func() error { _, err := c.StartExecution(t.Context(), start("f", "a.b", "{}")); return err }, "InvalidName"},
+		"a name":                   {func() error { _, err := c.StartExecution(t.Context(), start("f", "a b", "{}")); return err }, "InvalidName"},
 		"no JSON":                  {func() error { _, err := c.StartExecution(t.Context(), start("f", "e", "{")); return err }, "InvalidExecutionInput"},
 		"no object":                {func() error { _, err := c.StartExecution(t.Context(), start("f", "e", "[]")); return err }, "InvalidExecutionInput"},
 		"a region": {func() error {

@@ -25,13 +25,13 @@ import (
 
 // names splits FLOW/EXECUTION.
 func names(text string) (name, execution string, err error) {
-	return splitName(text, "an execution; allowed: FLOW/EXECUTION", "waitless list")
+	return splitName(text, flow.ValidExecution, "an execution; allowed: FLOW/EXECUTION", "waitless list")
 }
 
 // splitName splits FLOW/NAME.
-func splitName(text, what, try string) (flowName, name string, err error) {
+func splitName(text string, valid func(name string) bool, what, try string) (flowName, name string, err error) {
 	flowName, name, ok := strings.Cut(text, "/")
-	if !ok || !flow.ValidName(flowName) || !flow.ValidName(name) {
+	if !ok || !flow.ValidName(flowName) || !valid(name) {
 		return "", "", view.Usage(fmt.Sprintf("%q is not %s", text, what), try)
 	}
 	return flowName, name, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
@@ -128,8 +129,8 @@ func scheduleRow(s rest.Schedule) []string {
 }
 
 // namesOfSchedule splits FLOW/SCHEDULE.
-func namesOfSchedule(text string) (flow, name string, err error) {
-	return splitName(text, "a schedule; allowed: FLOW/SCHEDULE", "waitless schedules list")
+func namesOfSchedule(text string) (of, name string, err error) {
+	return splitName(text, flow.ValidName, "a schedule; allowed: FLOW/SCHEDULE", "waitless schedules list")
 }
 
 // scheduleError is an error of the API about a schedule.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"html"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
@@ -124,6 +127,30 @@ func TestRunWhileDevHoldsTheStore(t *testing.T) {
 	if want := "`waitless dev` holds the store " + env["WAITLESS_STORE"] + " and runs the tasks, so --task has no effect here"; got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, want) {
 		t.Errorf("run --task: %+v", got)
+	}
+}
+
+// Names that Step Functions accepts are accepted, found and shown: commands, pages and redrives.
+func TestNamesOfExecutions(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t), callbackFlow)
+	browser := newBrowser(t)
+	list, _ := browseWith(t, browser, d.says.Console)
+	for _, name := range []string{"8f14e45f-ceea-467f-a3b4-19d1e0b0b8c5", "2026.01", "-a", "ä(1)'@b+c=d!", strings.Repeat("ä", flow.MaxName)} {
+		d.do("start", callbackFlow, "--name", name)
+		d.until("waits for a callback", "show", "callback/"+name)
+		if got := d.do("tokens", "list", "callback/"+name); !strings.Contains(got, "callback/"+name) {
+			t.Errorf("tokens of %s: %s", name, got)
+		}
+		address, _ := url.Parse(d.says.Console)
+		address.RawQuery = ""
+		page, _ := browseWith(t, browser, address.JoinPath("executions", "callback", url.PathEscape(name)).String())
+		if !strings.Contains(html.UnescapeString(page), "<title>callback/"+name+" ") {
+			t.Errorf("the page of %s after %s is\n%s", name, list, page)
+		}
+		d.do("stop", "callback/"+name)
+		d.until("Stopped", "show", "callback/"+name)
+		d.do("redrive", "callback/"+name)
 	}
 }
 
