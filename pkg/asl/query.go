@@ -89,7 +89,7 @@ func (q *query) eval(e *evaluation) (value.Value, error) {
 			bindings.Values[read.name] = v
 		case f != nil:
 			bindings.Functions = append(bindings.Functions, f)
-		case read.name == "now" || read.name == "millis":
+		case slices.Contains([]string{"now", "millis", "toMillis"}, read.name): // [H]:[m] is a time of today
 			bindings.Now, _ = time.Parse(time.RFC3339, e.frame.Context().Step.Since)
 		case read.name == "shuffle":
 			bindings.Random = e.fraction
@@ -104,9 +104,19 @@ func (q *query) eval(e *evaluation) (value.Value, error) {
 	}
 	v, err := q.compiled.Evaluate(value.Missing(), bindings, jsonata.Limits{})
 	if err != nil {
-		return v, e.fault("%s: %s: %s", q.field, strings.TrimSpace(q.compiled.String()), err)
+		return v, e.fault("%s: %s: %s", q.field, q.excerpt(), err)
 	}
 	return q.defined(e, v)
+}
+
+// excerpt returns the begin of the expression, for a cause.
+func (q *query) excerpt() string {
+	const most = 200 // characters
+	text := strings.TrimSpace(q.compiled.String())
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return text
 }
 
 // defined returns the result of the expression, which must have a value.
@@ -115,7 +125,7 @@ func (q *query) defined(e *evaluation, v value.Value) (value.Value, error) {
 	case len(e.lookup.Load) > 0:
 		return value.Null(), nil
 	case v.IsMissing():
-		return v, e.fault("%s: %s has no value", q.field, strings.TrimSpace(q.compiled.String()))
+		return v, e.fault("%s: %s has no value", q.field, q.excerpt())
 	}
 	return v, nil
 }
@@ -288,7 +298,7 @@ func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Referen
 			at := p.placeIn(n, text, ref.Line, ref.Column)
 			p.warn(at, "%s: $states.result has no value here; it has one in Output and Assign of a Task, a Parallel and a Map", field)
 		}
-	case slices.Contains([]string{"now", "millis", "random", "shuffle", "uuid"}, name):
+	case slices.Contains([]string{"now", "millis", "toMillis", "random", "shuffle", "uuid"}, name):
 		*p.contextRead = true
 	case !ref.Known && queryFunctions()[name] == nil:
 		p.read = append(p.read, variableRead{p.placeIn(n, text, ref.Line, ref.Column), p.state, name, true})

@@ -40,8 +40,8 @@ type Limits struct {
 
 // The defaults of [Limits].
 const (
-	DefaultSteps = 1_000_000
-	DefaultDepth = 10_000
+	DefaultSteps = 4_000_000
+	DefaultDepth = 30_000
 	DefaultSize  = 16 << 20
 )
 
@@ -128,7 +128,7 @@ type run struct {
 // spend counts steps.
 func (r *run) spend(steps int) {
 	if r.stepsLeft -= steps; r.stepsLeft < 0 {
-		r.fail("U1001", "the evaluation takes too many steps; does a recursion or a range not end?")
+		r.fail("U1001", "the evaluation takes too many steps; does a recursion not end, or has a list too many items?")
 	}
 }
 

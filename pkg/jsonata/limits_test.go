@@ -84,6 +84,23 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What an input of 256 KiB may need is within the default limits.
+func TestDefaultLimits(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string]string{
+		"$count($sort([1..20000].(20001 - $ * 7919 % 20001), function($a, $b){$a > $b}))": "20000",
+		`$count([1..100000].{"x": $, "y": $ * 2 + 1})`:                                    "100000",
+		"($f := function($n){$n = 0 ? 0 : 1 + $f($n - 1)}; $f(9000))":                     "9000",
+	} {
+		t.Run(expr, func(t *testing.T) {
+			t.Parallel()
+			if result, err := evaluate(expr, value.Null()); err != nil || result.JSON() != want {
+				t.Errorf("got %.80s, %v; want %s", result.JSON(), err, want)
+			}
+		})
+	}
+}
+
 func TestNestingOfExpressions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ open, inner, end string }{
