@@ -18,7 +18,7 @@ type tx struct {
 	err  error
 	// endedWaiting is the waiting that this application ended, nil for none.
 	endedWaiting *Waiting
-	// retried are the retries before the attempt that begins, by policy; nil for the first.
+	// retried are the retries before the attempt that begins or ends, by policy; nil for the first.
 	retried []int
 	// lookup finds the values that the state holds by reference.
 	lookup value.Lookup
@@ -101,6 +101,7 @@ func (x *tx) ownWaiting() *Waiting {
 func (x *tx) leaveWaiting() (*flow.Step, Waiting) {
 	x.own()
 	x.endedWaiting = x.state().Waiting
+	x.retried = x.endedWaiting.Retried
 	x.wait(nil)
 	return x.env.Flow.All[x.endedWaiting.Attempt.Step], *x.endedWaiting
 }

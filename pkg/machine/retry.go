@@ -81,9 +81,9 @@ func (r *run) tryAgain(step *flow.Step, w Waiting) *flow.Step {
 		return r.fail(step, *err)
 	}
 	input := w.Input
+	r.retried = w.Retried
 	if step.Data.ReadsAttempt() || input.IsMissing() { // the new attempt has another token; the data of the last one failed
 		last := r.state().Events
-		r.retried = w.Retried
 		begun := r.beginningOf(step, last, last+1)
 		if begun.Failure.Failed() {
 			return r.attemptFailed(step, w, begun.Failure)

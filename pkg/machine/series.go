@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"cmp"
+
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -59,10 +61,7 @@ func (r *run) exit(step *flow.Step, input, local value.Value, attempt int) *flow
 func (r *run) exitTo(next, step *flow.Step, input, local value.Value, attempt int) *flow.Step {
 	exit := step.Data.Leave(r.frame(step, input, local, r.state().Events+1, attempt))
 	if exit.Failure.Failed() {
-		w := Waiting{Attempt: Attempt{Step: step.Index, Number: attempt}, Input: input}
-		if r.endedWaiting != nil {
-			w.Retried = r.endedWaiting.Retried
-		}
+		w := Waiting{Attempt: Attempt{Step: step.Index, Number: cmp.Or(attempt, r.state().Events)}, Input: input, Retried: r.retried}
 		return r.attemptFailed(step, w, exit.Failure)
 	}
 	if err := r.limitsReached(step, input, exit.Local, exit.Output); err != nil {
