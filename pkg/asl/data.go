@@ -31,11 +31,10 @@ const (
 type data struct {
 	exitData
 
-	state  string
-	around around
-	// numbered says that each item of a Map has its Item of the context object beside it.
-	numbered *bool
-	isTask   bool
+	state     string
+	around    around
+	iteration *mapData // of the iterations that the state is in, if any
+	isTask    bool
 
 	input     pathField
 	params    *template
@@ -96,9 +95,12 @@ func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
 		e.data = input.Get(keyData)
 	case inIteration:
 		e.data, e.item = e.item, value.Missing()
-		if *d.numbered {
+		switch m := d.iteration; {
+		case m.readsItem && m.selector != nil:
 			element := f.Lookup.Open(e.data)
 			e.data, e.item = element.Get(keyData), element.Get(keyItem)
+		case m.readsItem:
+			e.item = itemOf(input.Get(keyIndex), e.data)
 		}
 	}
 	if current := local.Get(keyData); !current.IsMissing() {
@@ -339,12 +341,18 @@ type mapData struct {
 	items    pathField
 	list     *template // Items
 	selector *template
-	numbered *bool
 	atOnce   *source
+	// readsItem says that a state inside reads the Item of the context object. With a selector each
+	// item then has it beside the input of the iteration.
+	readsItem bool
 }
 
-// work returns the work of a Map: its items, each with its Item of the context object if a state
-// inside reads that.
+// itemOf returns the Item of the context object.
+func itemOf(index, item value.Value) value.Value {
+	return value.Object(value.Member{Key: "Index", Value: index}, value.Member{Key: "Value", Value: item})
+}
+
+// work returns the work of a Map, which has its items.
 func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 	list, err := m.items.of(e, v)
 	if m.list != nil {
@@ -357,7 +365,7 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 	if list.Kind() != value.KindArray && len(e.lookup.Load) == 0 {
 		return list, e.fault("the items are %s; allowed: an array", value.Shown(list))
 	}
-	if m.selector != nil || *m.numbered {
+	if m.selector != nil {
 		if list, err = m.selected(e, list); err != nil {
 			return list, err
 		}
@@ -379,15 +387,12 @@ func (m *mapData) selected(e *evaluation, list value.Value) (value.Value, error)
 	for i := range elements {
 		inner := e.with(e.data)
 		inner.context = value.Missing()
-		inner.item = value.Object(value.Member{Key: "Index", Value: value.Int(int64(i))}, value.Member{Key: "Value", Value: list.At(i)})
-		v := list.At(i)
-		if m.selector != nil {
-			var err error
-			if v, err = m.selector.eval(inner); err != nil {
-				return v, err
-			}
+		inner.item = itemOf(value.Int(int64(i)), list.At(i))
+		v, err := m.selector.eval(inner)
+		if err != nil {
+			return v, err
 		}
-		if *m.numbered {
+		if m.readsItem {
 			v = value.Object(value.Member{Key: keyData, Value: v}, value.Member{Key: keyItem, Value: inner.item})
 		}
 		elements[i].Value = v

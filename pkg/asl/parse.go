@@ -49,7 +49,7 @@ func Is(text []byte) bool {
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
-	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}, contextRead: new(bool)}
+	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}}
 	p.flow = flow.Flow{
 		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Named: named, PlainCauses: true, Life: life,
 		Values: flow.Values{Any: true, Each: maxValue, LambdaErrors: true},
@@ -99,9 +99,10 @@ type parser struct {
 	// does not assign variables of an outer one.
 	scope     []int
 	lastScope int
-	// contextRead is set once an expression reads the context object, at the latest when the whole
-	// machine was read.
-	contextRead *bool
+	// contextRead is set once an expression reads the context object, and itemRead once an
+	// expression reads its item of a Map.
+	contextRead, itemRead bool
+	iteration             *mapData // of the states that are read, nil outside of a Map
 	// isQuery says that the state has JSONata, and language is the one of states that name none.
 	isQuery  bool
 	language string
@@ -143,7 +144,8 @@ func (p *parser) warn(at flow.Position, format string, args ...any) {
 }
 
 func (p *parser) noteReads(n *document.Node, r reads) {
-	*p.contextRead = *p.contextRead || r.context
+	p.contextRead = p.contextRead || r.context
+	p.itemRead = p.itemRead || r.item
 	for _, name := range r.variables {
 		p.read = append(p.read, variableRead{n.Pos, p.state, name, false})
 	}

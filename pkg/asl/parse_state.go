@@ -47,7 +47,7 @@ const (
 
 // stateOf reads a state.
 func (s *seriesParser) stateOf(step *flow.Step, n *document.Node) {
-	d := &data{state: step.Name, around: s.around, numbered: s.contextRead}
+	d := &data{state: step.Name, around: s.around, iteration: s.iteration}
 	step.Data, step.Kind = d, &flow.Pass{}
 	stateType, types := n.Get("Type"), slices.Sorted(maps.Keys(stateFields))
 	if stateType == nil {
@@ -115,14 +115,12 @@ func (s *seriesParser) next(step *flow.Step, n *document.Node) {
 
 // dataOf reads the fields of the data flow that states of several types have.
 func (p *parser) dataOf(d *data, n *document.Node) {
-	outer := *p.contextRead
-	*p.contextRead = false
+	p.contextRead = false
 	d.input = p.pathField(n, "InputPath")
 	if n.Get("Type").Scalar.Text() != "Map" {
 		d.params = p.templateOf(n, p.argumentsField())
 	}
-	d.reads = *p.contextRead
-	*p.contextRead = outer || d.reads
+	d.reads = p.contextRead
 	d.selector = p.templateOf(n, "ResultSelector")
 	d.placed = p.resultPath(n)
 	d.output = p.pathField(n, "OutputPath")
@@ -455,7 +453,7 @@ func (p *parser) inner(n *document.Node, step *flow.Step, in around) []*flow.Ste
 
 func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.Foreach {
 	defer s.fork(step)()
-	m := &mapData{items: s.pathField(n, "ItemsPath"), numbered: s.contextRead}
+	m := &mapData{items: s.pathField(n, "ItemsPath")}
 	s.onlyOne(n, false, "ItemSelector", "Parameters")
 	if m.selector = s.templateOf(n, "ItemSelector"); m.selector == nil {
 		m.selector = s.templateOf(n, "Parameters")
@@ -484,7 +482,11 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		foreach.Text = m.items.text
 	}
 	if processor := s.onlyOne(n, true, "ItemProcessor", "Iterator"); processor != nil {
+		outer, read := s.iteration, s.itemRead
+		s.iteration, s.itemRead = m, false
 		foreach.Steps = s.processor(processor, step)
+		m.readsItem = s.itemRead
+		s.iteration, s.itemRead = outer, read || m.readsItem
 	}
 	return foreach
 }

@@ -175,6 +175,7 @@ type scanner struct {
 // reads are the values that expressions read beside the current value.
 type reads struct {
 	context   bool
+	item      bool // the context object with its item of a Map
 	variables []string
 }
 
@@ -260,6 +261,7 @@ func (s *scanner) path() *path {
 			p.segments = append(p.segments, s.member())
 		default:
 			p.text = s.text[start:s.at]
+			s.reads.item = s.reads.item || p.root == rootContext && (len(p.segments) == 0 || !p.segments[0].one || p.segments[0].text == "['Map']")
 			return p
 		}
 	}

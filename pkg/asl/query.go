@@ -271,6 +271,8 @@ func (p *parser) query(n *document.Node, text, field string) expression {
 	refs, plain := compiled.References()
 	for _, ref := range refs {
 		p.refer(n, text, field, ref)
+		p.itemRead = p.itemRead || ref.Name == statesName &&
+			(len(ref.Keys) == 0 || ref.Keys[0] == contextName && (len(ref.Keys) == 1 || ref.Keys[1] == "Map"))
 		path := append([]string{ref.Name}, ref.Keys...)
 		if q.reads.add(path); plain {
 			q.path = path
@@ -292,14 +294,14 @@ func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Referen
 	case name == statesName && member == errorOutputName && !p.inCatch:
 		p.queryProblem(n, text, ref.Line, ref.Column, "%s: $states.errorOutput has a value only in Output and Assign of an entry of Catch", field)
 	case name == statesName:
-		*p.contextRead = *p.contextRead || member == contextName || member == ""
+		p.contextRead = p.contextRead || member == contextName || member == ""
 		p.resultRead = p.resultRead || member == resultName || member == ""
 		if member == resultName && !p.hasResult {
 			at := p.placeIn(n, text, ref.Line, ref.Column)
 			p.warn(at, "%s: $states.result has no value here; it has one in Output and Assign of a Task, a Parallel and a Map", field)
 		}
 	case slices.Contains([]string{"now", "millis", "toMillis", "random", "shuffle", "uuid"}, name):
-		*p.contextRead = true
+		p.contextRead = true
 	case !ref.Known && queryFunctions()[name] == nil:
 		p.read = append(p.read, variableRead{p.placeIn(n, text, ref.Line, ref.Column), p.state, name, true})
 	}

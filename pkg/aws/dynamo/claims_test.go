@@ -42,7 +42,7 @@ func TestCostsOfClaims(t *testing.T) {
 			for len(r.wakes) > 0 {
 				log := r.wakes[0].Execution
 				sum += r.turn().write
-				sum += r.report(log)
+				sum += r.report(log).write
 			}
 			r.wantSucceeded()
 			if sum != c.writes {
@@ -52,30 +52,30 @@ func TestCostsOfClaims(t *testing.T) {
 	}
 }
 
-// report closes the token that a lane waits for, and returns the write units of that.
-func (r *flowRun) report(lane engine.ID) float64 {
+// report closes the token that a log waits for, and returns what that consumed.
+func (r *flowRun) report(lane engine.ID) capacity {
 	r.t.Helper()
 	item, err := r.store.Latest(r.t.Context(), lane)
 	if err != nil {
-		return 0 // it has not begun
+		return capacity{} // it has not begun
 	}
 	state, _, err := machine.Decode(machine.ItemOrigin(lane, item.Seq), item.Body)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if state.Waiting == nil || !state.Waiting.Submitted() {
-		return 0
+		return capacity{}
 	}
 	record, err := r.store.Record(r.t.Context(), state.Waiting.Handle())
 	if err != nil || !record.Open() {
-		return 0
+		return capacity{}
 	}
 	r.meter.take()
 	id, _ := token.HandleID(state.Waiting.Handle())
 	if _, _, err := resumetest.Close(r.t.Context(), r.tokens, testKeys.Sign(id), token.Success(value.Object())); err != nil {
 		r.t.Fatal(err)
 	}
-	return r.meter.take().write
+	return r.meter.take()
 }
 
 // A join record is billed as one write unit up to 1,024 bytes, by the sizes that the service
