@@ -103,6 +103,12 @@ var judged = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 // run runs the flow in virtual time.
 func (j judgedFlows) run(t *testing.T, input value.Value, replies map[string]machinetest.Reply) machinetest.End {
 	t.Helper()
+	end, _ := j.execution(t, input, replies)
+	return end
+}
+
+func (j judgedFlows) execution(t *testing.T, input value.Value, replies map[string]machinetest.Reply) (machinetest.End, *local.System) {
+	t.Helper()
 	clock := local.NewVirtualClock(judged)
 	functions := &judgedFunctions{clock: clock}
 	tasks, err := local.NewFunctions(clock, map[string]string{"f": "exec:false", "batch:SubmitJob": "simulated"}) // f is not called there
@@ -138,7 +144,7 @@ func (j judgedFlows) run(t *testing.T, input value.Value, replies map[string]mac
 	if state.Status != machine.StatusSucceeded {
 		end.Failures = []string{state.Error}
 	}
-	return end
+	return end, system
 }
 
 // jobEvent is the end of a job.
