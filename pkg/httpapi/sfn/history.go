@@ -1,14 +1,11 @@
 package sfn
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -30,14 +27,16 @@ type history struct {
 	ids       []int
 	sizes     []int
 	size      int // of all events
-	// skipped are the events without a type, and what came before them.
-	skipped map[int]int
+	// known has the last event and the forks around it, the outermost first.
+	known []known
+	// from is where a page goes on that begins with the last event.
+	from checkpoint
 	machineHistory
 }
 
 // newHistory returns a history without events.
 func newHistory(def *flow.Flow, region string, withoutIO bool, largest int) history {
-	h := history{flow: def, region: region, withoutIO: withoutIO, largest: largest, events: []object{}, skipped: map[int]int{}}
+	h := history{flow: def, region: region, withoutIO: withoutIO, largest: largest, events: []object{}}
 	h.forks = slices.ContainsFunc(def.All, (*flow.Step).IsFork)
 	return h
 }
@@ -59,19 +58,34 @@ func Render(def *flow.Flow, region string, events []machine.Event) ([]json.RawMe
 	return rendered, nil
 }
 
-// add adds an event, and reports whether the API has a type for it.
+// add adds an event, and reports whether the API has a type for it, or for an event beside it.
 func (h *history) add(e machine.Event) bool {
+	before := len(h.ids)
+	if h.entered == nil {
+		h.from = checkpoint{e.ID, h.last, slices.Clone(h.known)}
+	}
+	h.known = append(h.known, known{id: e.ID, end: max(e.ID, e.ID+e.Lanes*e.Block)})
 	if h.flow.IsMachine {
-		return h.addOfMachine(e)
+		h.addOfMachine(e)
+	} else {
+		id := e.ID
+		e.By = h.of(e.By).shown
+		if !h.addOne(e) {
+			id = e.By
+		}
+		h.of(e.ID).shown = id
 	}
-	if before, ok := h.skipped[e.By]; ok {
-		e.By = before
+	h.known = slices.DeleteFunc(h.known, func(k known) bool { return k.end < e.ID })
+	return len(h.ids) > before
+}
+
+// of returns an event that another one may follow.
+func (h *history) of(id int) *known {
+	i := slices.IndexFunc(h.known, func(k known) bool { return k.id == id })
+	if i < 0 { // the first event follows none
+		return &known{}
 	}
-	if !h.addOne(e) {
-		h.skipped[e.ID] = e.By
-		return false
-	}
-	return true
+	return &h.known[i]
 }
 
 // addOne adds an event with its ids, if the API has a type for it.
@@ -91,16 +105,7 @@ func (h *history) append(shown object, id int) {
 	size := shown.size()
 	h.events, h.ids, h.sizes = append(h.events, shown), append(h.ids, id), append(h.sizes, size)
 	h.size += size
-}
-
-// drop forgets the events before a page.
-func (h *history) drop(before int) {
-	n := 0
-	for n < len(h.ids) && h.ids[n] < before {
-		h.size -= h.sizes[n]
-		n++
-	}
-	h.events, h.ids, h.sizes = h.events[n:], h.ids[n:], h.sizes[n:]
+	h.last = id
 }
 
 // eventTypes maps events to the API's event types. The types of state events are prefixed with the
@@ -175,72 +180,4 @@ func (h *history) describeStep(details object, e machine.Event, step *flow.Step)
 		details["name"] = step.Name
 	}
 	return name
-}
-
-// executionHistory returns a page of the history. The token of a page is the id that its first
-// event has at least, in reverse order at most.
-func (h handler) executionHistory(ctx context.Context, r request) (object, error) {
-	limit, err := r.limit()
-	if err != nil {
-		return nil, err
-	}
-	bound, err := strconv.Atoi(r.NextToken)
-	if r.NextToken != "" && (err != nil || bound < 1) {
-		return nil, errPageToken
-	}
-	id, state, err := h.find(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	flow, err := h.Flows.Flow(ctx, state.Flow)
-	if err != nil {
-		return nil, err
-	}
-	collected := newHistory(flow, h.Region, r.IncludeExecutionData != nil && !*r.IncludeExecutionData, h.largestValue())
-	if r.ReverseOrder {
-		return h.lastEvents(ctx, id, &collected, bound, limit)
-	}
-	from := max(bound, 1)
-	if flow.IsMachine { // its ids count from the beginning
-		from = 1
-	}
-	page, err := h.Executions.HistoryFrom(ctx, id, from, func(e machine.Event) bool {
-		if !collected.add(e) {
-			return false
-		}
-		collected.drop(bound)
-		return len(collected.ids) >= limit || collected.size >= h.fullPage()
-	})
-	response := object{"events": collected.events}
-	if page.More {
-		response["nextToken"] = strconv.Itoa(collected.ids[len(collected.ids)-1] + 1)
-	}
-	return response, err
-}
-
-// lastEvents returns events from an id on backwards, 0 for the last one. It reads the whole
-// history.
-func (h handler) lastEvents(ctx context.Context, id engine.ID, all *history, most, limit int) (object, error) {
-	if most == 0 {
-		most = math.MaxInt
-	}
-	_, err := h.Executions.HistoryFrom(ctx, id, 1, func(e machine.Event) bool {
-		all.add(e)
-		return false
-	})
-	end, found := slices.BinarySearch(all.ids, most)
-	if found {
-		end++
-	}
-	begin := end
-	for size := 0; begin > 0 && end-begin < limit && size < h.fullPage(); begin-- {
-		size += all.sizes[begin-1]
-	}
-	events := slices.Clone(all.events[begin:end])
-	slices.Reverse(events)
-	response := object{"events": events}
-	if begin > 0 {
-		response["nextToken"] = strconv.Itoa(all.ids[begin-1])
-	}
-	return response, err
 }

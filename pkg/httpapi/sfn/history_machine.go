@@ -15,14 +15,9 @@ import (
 // they are the same while lanes run.
 type machineHistory struct {
 	forks bool
-	// shown has the id of each event in the history, or of the one before an event that the API has
-	// no type for.
-	shown map[int]int
-	last  int // of the ids without forks
+	last  int // id
 	// entered is a fork that was entered and has no event of its start yet, nil for none.
 	entered *machine.Event
-	// evaluated has the id that an EvaluationFailed behind an event names as the one before it.
-	evaluated map[int]int
 }
 
 const errorQuery = "States.QueryEvaluationError" // of a state with JSONata
@@ -30,28 +25,25 @@ const errorQuery = "States.QueryEvaluationError" // of a state with JSONata
 // A history with forks has room for an event before and one behind each event of the engine.
 const idsOfEvent = 3
 
-// addOfMachine adds an event and those events that only the API has, and reports whether there is
-// any.
-func (h *history) addOfMachine(e machine.Event) bool {
-	if h.shown == nil {
-		h.shown, h.evaluated = map[int]int{}, map[int]int{}
-	}
-	before, step := len(h.ids), h.stepOf(e)
+// addOfMachine adds an event and those events that only the API has.
+func (h *history) addOfMachine(e machine.Event) {
+	step := h.stepOf(e)
 	if h.addBefore(e, step) {
-		return false
+		return
 	}
 	numbered := e
-	numbered.ID, numbered.By = h.next(e.ID, 0), h.shown[e.By]
+	numbered.ID, numbered.By = h.next(e.ID, 0), h.of(e.By).shown
 	if e.Type == machine.StepEntered && e.By == 1 {
 		numbered.By = 0 // the first state has no event before it
 	}
-	if h.shown[e.ID] = numbered.By; h.addOne(numbered) {
-		h.shown[e.ID], h.last = numbered.ID, numbered.ID
+	own := h.of(e.ID)
+	if own.shown = numbered.By; h.addOne(numbered) {
+		own.shown = numbered.ID
 	}
 	if name := stateName(step); e.Type == machine.StepEntered && name != "Wait" && name != "Task" {
-		h.evaluated[e.ID] = numbered.By
+		own.evaluated, own.evaluates = numbered.By, true
 	} else if e.Type != machine.TaskFailed && e.Type != machine.StepFailed {
-		h.evaluated[e.ID] = h.shown[e.ID]
+		own.evaluated, own.evaluates = own.shown, true
 	}
 	switch {
 	case e.Type == machine.StepEntered && step.IsFork():
@@ -60,10 +52,9 @@ func (h *history) addOfMachine(e machine.Event) bool {
 		if fork := innermostFork(step); fork != nil && stateName(fork) == "Map" && len(e.ForkIndexes) > 0 {
 			failed := e
 			failed.Step = fork.Index
-			h.extra(failed, "MapIterationFailed", h.shown[e.ID], 1, object{"name": fork.Name, "index": e.ForkIndexes[len(e.ForkIndexes)-1]})
+			h.extra(failed, "MapIterationFailed", h.of(e.ID).shown, 1, object{"name": fork.Name, "index": e.ForkIndexes[len(e.ForkIndexes)-1]})
 		}
 	}
-	return len(h.ids) > before
 }
 
 // addBefore adds the events that the API has before an event. It reports whether the event itself
@@ -74,31 +65,32 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		dataFailed := e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0
 		switch {
 		case dataFailed && e.Error != errorQuery:
-			h.shown[e.ID] = h.shown[fork.ID]
+			h.of(e.ID).shown = h.of(fork.ID).shown
 			return true
 		case !dataFailed:
-			h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
+			h.extra(*fork, "StateStarted", h.of(fork.ID).shown, 1, object{})
 		}
 	}
-	if by, ok := h.evaluated[e.By]; ok && e.Type == machine.StepFailed && e.Error == errorQuery {
+	by := h.of(e.By)
+	if by.evaluates && e.Type == machine.StepFailed && e.Error == errorQuery {
 		details := object{"state": step.Name}
 		addFailure(details, e)
-		h.extra(e, "EvaluationFailed", by, -1, details)
-		h.shown[e.By] = h.last
+		h.extra(e, "EvaluationFailed", by.evaluated, -1, details)
+		by.shown = h.last
 	}
 	switch isFork := step != nil && step.IsFork(); {
 	case isFork && e.Type == machine.StepStarted: // another attempt
-		h.extra(e, "StateStarted", h.shown[e.By], 0, object{})
+		h.extra(e, "StateStarted", h.of(e.By).shown, 0, object{})
 		return true
 	case isFork && e.Type == machine.StepFailed && !e.Output.IsMissing(): // was caught
 		details := object{}
 		addFailure(details, e)
-		h.extra(e, "StateFailed", h.shown[e.By], -1, details)
-		h.shown[e.By] = h.last
+		h.extra(e, "StateFailed", h.of(e.By).shown, -1, details)
+		by.shown = h.last
 	}
 	if e.Type == machine.StepExited && stateName(step) == "Map" {
-		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
-		h.shown[e.By] = h.last
+		h.extra(e, "StateSucceeded", h.of(e.By).shown, -1, object{"name": step.Name})
+		by.shown = h.last
 	}
 	return false
 }
@@ -120,7 +112,7 @@ func (h *history) extra(e machine.Event, name string, by, beside int, details ob
 	h.append(object{
 		"id": id, "previousEventId": by, "timestamp": seconds(e.At), "type": name, strings.ToLower(name[:1]) + name[1:] + "EventDetails": details,
 	}, id)
-	h.last, h.shown[e.ID] = id, id
+	h.of(e.ID).shown = id
 }
 
 func (h *history) stepOf(e machine.Event) *flow.Step {

@@ -1,8 +1,8 @@
 package sfn_test
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
@@ -95,31 +94,78 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Pages of any size are the history, in both directions.
+// pagedMachine has forks, one in the other, that are tried again and caught, and events without a
+// type.
+const pagedMachine = `{"StartAt": "Wait", "States": {
+  "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Each"},
+  "Each": {"Type": "Map", "ItemsPath": "$.list", "ItemProcessor": {"StartAt": "Inner", "States": {
+    "Inner": {"Type": "Parallel", "Branches": [
+      {"StartAt": "Left", "States": {"Left": {"Type": "Pass", "End": true}}},
+      {"StartAt": "Right", "States": {"Right": {"Type": "Wait", "Seconds": 1, "End": true}}}], "Next": "Behind"},
+    "Behind": {"Type": "Pass", "End": true}}}, "ResultPath": null, "Next": "Both"},
+  "Both": {"Type": "Parallel", "Branches": [{"StartAt": "Bad", "States": {"Bad": {"Type": "Fail", "Error": "E"}}}, {"StartAt": "Good", "States": {
+    "Good": {"Type": "Succeed"}}}], "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": 1}], "Catch": [{"ErrorEquals": ["E"], "Next": "Task"}], "End": true},
+  "Task": {"Type": "Task", "Resource": "arn:aws:lambda:::function:none", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Query"}], "End": true},
+  "Query": {"QueryLanguage": "JSONata", "Type": "Pass", "Output": "{% $none %}", "End": true}}}`
+
+// Pages of any size are the history, in both directions: the same ids and previous ids.
 func TestHistoryPages(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.put("f", strings.Split(allSteps, "  - type: task")[0]+"  - {type: pass, name: Ask}\n  - {type: succeed, name: Done}\n")
-	c := f.client()
-	_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[1,2]}`))
-	wantSuccess(t, err)
-	f.run()
-	want := shownEvents(f.events(c, sdk.GetExecutionHistoryInput{}))
-	for size := range int32(40) {
-		if got := shownEvents(f.events(c, sdk.GetExecutionHistoryInput{MaxResults: size})); got != want {
-			t.Errorf("pages of %d are\n%s; want\n%s", size, got, want)
-		}
-		backwards := f.events(c, sdk.GetExecutionHistoryInput{MaxResults: size, ReverseOrder: true})
-		slices.Reverse(backwards)
-		if got := shownEvents(backwards); got != want {
-			t.Errorf("pages of %d, backwards, are\n%s; want\n%s", size, got, want)
-		}
+	for name, text := range map[string]string{
+		"fdl": strings.Split(allSteps, "  - type: task")[0] + "  - {type: pass, name: Ask}\n  - {type: succeed, name: Done}\n",
+		"asl": pagedMachine,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.put("f", text)
+			c := f.client()
+			_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[1,2,3]}`))
+			wantSuccess(t, err)
+			f.run()
+			want, _ := f.pages(100, false)
+			for size := 1; size < 40; size++ {
+				if got, _ := f.pages(size, false); !slices.Equal(got, want) {
+					t.Errorf("pages of %d are\n%s; want\n%s", size, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				backwards, _ := f.pages(size, true)
+				slices.Reverse(backwards)
+				if !slices.Equal(backwards, want) {
+					t.Errorf("pages of %d, backwards, are\n%s; want\n%s", size, strings.Join(backwards, "\n"), strings.Join(want, "\n"))
+				}
+			}
+			for _, e := range f.events(c, sdk.GetExecutionHistoryInput{IncludeExecutionData: aws.Bool(false)}) {
+				if d := e.StateEnteredEventDetails; d != nil && d.Input != nil {
+					t.Errorf("event %d has an input", e.Id)
+				}
+			}
+		})
 	}
-	for _, e := range f.events(c, sdk.GetExecutionHistoryInput{IncludeExecutionData: aws.Bool(false)}) {
-		if d := e.StateEnteredEventDetails; d != nil && d.Input != nil {
-			t.Errorf("event %d has an input", e.Id)
+}
+
+// pages returns the history of execution e, with the ids of its events, and how many pages it has.
+func (f *fixture) pages(size int, reverse bool) (events []string, pages int) {
+	f.t.Helper()
+	for next := ""; next != "" || pages == 0; pages++ {
+		var page struct {
+			Events []struct {
+				ID       int `json:"id"`
+				Previous int `json:"previousEventId"`
+				Type     string
+			}
+			NextToken string
 		}
+		body := fmt.Sprintf(`{"executionArn":"%sf:e","maxResults":%d,"reverseOrder":%t,"nextToken":%q}`, runs, size, reverse, next)
+		_, _, text := f.do(signed(f.t, "GetExecutionHistory", body))
+		if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Events) > size {
+			f.t.Fatalf("a page of %d: %v, %s", size, err, text)
+		}
+		for _, e := range page.Events {
+			events = append(events, fmt.Sprintf("%d<%d %s", e.ID, e.Previous, e.Type))
+		}
+		next = page.NextToken
 	}
+	return events, pages
 }
 
 // losingStore finds no large value.
@@ -134,7 +180,7 @@ func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	f := newFixture(t)
 	limits := machine.Limits{Data: machine.MaxLargeData}
 	f.system = local.New(local.Config{Store: losingStore{f.Memory}, Clock: local.NewVirtualClock(time.Now()), Limits: limits})
-	f.config.Executions = executions{f.system.Client, f.system}
+	f.config.Executions = executions{f.system.Client, f.system, &f.read}
 	f.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
 	flow, err := f.system.Client.Newest(t.Context(), "f")
 	for name, size := range map[string]int{"small": 1, "e": 300 << 10} {
@@ -260,8 +306,10 @@ func TestFailedExpressions(t *testing.T) {
 	}
 }
 
-// An execution has 25,000 events. Pages of its history have each event once, of a flow and of a state
-// machine, whose Wait has two events that the API has no type for.
+// An execution has 25,000 events. Pages of its history have each event once, of a flow and of a
+// state machine, whose Wait has two events that the API has no type for. The events read are
+// counted: each once, and a few again for each page; in reverse order the whole history once, and
+// then at most a sixteenth for each page.
 func TestHistoryOf25000Events(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -280,14 +328,23 @@ func TestHistoryOf25000Events(t *testing.T) {
 			_, err := c.StartExecution(t.Context(), start("f", "e", "{}"))
 			wantSuccess(t, err)
 			f.run()
+			const size, all = 100, 25_000
 			began := time.Now()
-			events := f.events(c, sdk.GetExecutionHistoryInput{MaxResults: 1000})
-			t.Logf("the history took %s", time.Since(began))
-			last := events[len(events)-1]
-			if len(events) != tt.count || int(last.Id) != tt.last || last.Type != types.HistoryEventTypeExecutionFailed ||
-				!slices.IsSortedFunc(events, func(a, b types.HistoryEvent) int { return cmp.Compare(a.Id, b.Id) }) {
-				t.Errorf("%d events, the last is %d %s", len(events), last.Id, last.Type)
+			events, pages := f.pages(size, false)
+			t.Logf("%d pages took %s", pages, time.Since(began))
+			if last := events[len(events)-1]; len(events) != tt.count || !strings.HasPrefix(last, fmt.Sprint(tt.last, "<")) || !strings.HasSuffix(last, " ExecutionFailed") {
+				t.Errorf("%d events, the last is %s", len(events), last)
 			}
+			if f.read > all+3*pages {
+				t.Errorf("%d pages read %d events", pages, f.read)
+			}
+			f.read = 0
+			backwards, pages := f.pages(size, true)
+			slices.Reverse(backwards)
+			if f.read > all+pages*(all/16+size) || !slices.Equal(backwards, events) {
+				t.Errorf("%d pages backwards read %d events, and have %d of %d", pages, f.read, len(backwards), len(events))
+			}
+			t.Logf("%d pages backwards read %d events", pages, f.read)
 		})
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/sfn"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -58,6 +59,7 @@ type fixture struct {
 	log    bytes.Buffer
 
 	requests    int      // of the client
+	read        int      // events of histories
 	unscheduled []string // the flows whose schedules were deleted
 }
 
@@ -77,7 +79,7 @@ func newFixtureBy(tb testing.TB, clock *local.Clock) *fixture {
 	f := &fixture{Memory: &store.Memory{}, t: tb}
 	f.system = local.New(local.Config{Store: f.Memory, Clock: clock})
 	f.config = sfn.Config{
-		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Catalog: f.Memory, Flows: f.Memory, Schedules: f,
+		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system, &f.read}, Catalog: f.Memory, Flows: f.Memory, Schedules: f,
 		Region: "eu-west-1", Account: "123456789012",
 		Keys: clientkeys.Keys{keyID: {Secret: secret}, "short": {Secret: "short"}}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(&f.log, nil)),
 	}
@@ -89,6 +91,14 @@ type executions struct {
 	*engine.Client
 
 	system *local.System
+	read   *int
+}
+
+func (e executions) HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error) {
+	return e.Client.HistoryFrom(ctx, id, first, func(event machine.Event) bool {
+		*e.read++
+		return full(event)
+	})
 }
 
 func (e executions) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {

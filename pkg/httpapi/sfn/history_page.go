@@ -1,0 +1,196 @@
+package sfn
+
+import (
+	"context"
+	"encoding/base64"
+	"math"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// known is an event of the engine that later events may follow. An event follows the one before it
+// in its log, and the first event of a lane the event of its fork.
+type known struct {
+	id, end int // end is the last id of the lanes
+	// shown is its id in the history, or the id of the event before it if the API has no type.
+	shown int
+	// evaluated is the id that an EvaluationFailed behind it follows, if evaluates.
+	evaluated int
+	evaluates bool
+}
+
+// checkpoint is a place from which a history can be rendered: the id of the engine's next event,
+// the last id before it, and the events that it may follow.
+type checkpoint struct {
+	from, last int
+	known      []known
+}
+
+// pageToken says where a page goes on: the first id that it has, in reverse order the last one, and
+// the checkpoints from which it may be rendered.
+type pageToken struct {
+	bound       int
+	checkpoints []checkpoint
+}
+
+// maxCheckpoints bounds a token: the checkpoints of a history in reverse order.
+const maxCheckpoints = 32
+
+func (t pageToken) String() string {
+	var e value.Encoder
+	put := func(numbers ...int) {
+		for _, n := range numbers {
+			e.Int(int64(n))
+		}
+	}
+	put(t.bound, len(t.checkpoints))
+	for _, c := range t.checkpoints {
+		put(c.from, c.last, len(c.known))
+		for _, k := range c.known {
+			evaluated := -1
+			if k.evaluates {
+				evaluated = k.evaluated
+			}
+			put(k.id, k.end-k.id, k.shown, evaluated)
+		}
+	}
+	return base64.RawURLEncoding.EncodeToString(e.Bytes())
+}
+
+func parsePageToken(text string) (t pageToken, err error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return t, errPageToken
+	}
+	d := value.NewDecoder(data)
+	next := func() int { return int(d.Int()) }
+	t.bound = next()
+	for range min(next(), maxCheckpoints) {
+		c := checkpoint{from: next(), last: next()}
+		for range min(next(), flow.MaxForks+1) {
+			k := known{id: next(), end: next(), shown: next(), evaluated: next()}
+			k.end += k.id
+			k.evaluates = k.evaluated >= 0
+			c.known = append(c.known, k)
+		}
+		t.checkpoints = append(t.checkpoints, c)
+	}
+	if d.Err() != nil || d.Rest() > 0 || t.bound < 1 {
+		return t, errPageToken
+	}
+	return t, nil
+}
+
+// resume goes on from a checkpoint.
+func (h *history) resume(c checkpoint) {
+	h.events, h.ids, h.sizes, h.size = []object{}, nil, nil, 0
+	h.entered, h.last, h.known = nil, c.last, slices.Clone(c.known)
+}
+
+// executionHistory returns a page of the history.
+func (h handler) executionHistory(ctx context.Context, r request) (object, error) {
+	limit, err := r.limit()
+	if err != nil {
+		return nil, err
+	}
+	token := pageToken{}
+	if r.NextToken != "" {
+		if token, err = parsePageToken(r.NextToken); err != nil {
+			return nil, err
+		}
+	}
+	id, state, err := h.find(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := h.Flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return nil, err
+	}
+	collected := newHistory(flow, h.Region, r.IncludeExecutionData != nil && !*r.IncludeExecutionData, h.largestValue())
+	if r.ReverseOrder {
+		return h.lastEvents(ctx, id, &collected, token, limit)
+	}
+	return h.nextEvents(ctx, id, &collected, token, limit)
+}
+
+// nextEvents returns events from an id on.
+func (h handler) nextEvents(ctx context.Context, id engine.ID, page *history, token pageToken, limit int) (object, error) {
+	first := 1
+	if len(token.checkpoints) > 0 {
+		page.resume(token.checkpoints[0])
+		first = token.checkpoints[0].from
+	}
+	read, err := h.Executions.HistoryFrom(ctx, id, first, func(e machine.Event) bool {
+		page.add(e)
+		before, _ := slices.BinarySearch(page.ids, token.bound) // the page before has the first events of its last checkpoint
+		page.drop(before)
+		return len(page.ids) >= limit || page.size >= h.fullPage()
+	})
+	response := object{}
+	if more := len(page.ids) > limit; more || read.More {
+		page.ids, page.events = page.ids[:min(limit, len(page.ids))], page.events[:min(limit, len(page.ids))]
+		response["nextToken"] = pageToken{page.ids[len(page.ids)-1] + 1, []checkpoint{page.from}}.String()
+	}
+	response["events"] = page.events
+	return response, err
+}
+
+// drop forgets the first events.
+func (h *history) drop(n int) {
+	for _, size := range h.sizes[:n] {
+		h.size -= size
+	}
+	h.events, h.ids, h.sizes = h.events[n:], h.ids[n:], h.sizes[n:]
+}
+
+// lastEvents returns events from an id on backwards. The first page reads the whole history, and
+// leaves checkpoints for the pages after it.
+func (h handler) lastEvents(ctx context.Context, id engine.ID, page *history, token pageToken, limit int) (object, error) {
+	begins, checkpoints, most := checkpoint{from: 1}, token.checkpoints, math.MaxInt
+	if token.bound > 0 {
+		most = token.bound
+	}
+	if n := len(checkpoints); n > 0 {
+		begins = checkpoints[n-1]
+	}
+	page.resume(begins)
+	count, spacing := 0, limit
+	_, err := h.Executions.HistoryFrom(ctx, id, begins.from, func(e machine.Event) bool {
+		page.add(e)
+		if count++; most == math.MaxInt && count%spacing == 0 {
+			if checkpoints = append(checkpoints, page.from); len(checkpoints) > maxCheckpoints {
+				spacing *= 2
+				for i := range len(checkpoints) / 2 {
+					checkpoints[i] = checkpoints[2*i+1]
+				}
+				checkpoints = checkpoints[:len(checkpoints)/2]
+			}
+		}
+		return len(page.ids) > 0 && page.ids[len(page.ids)-1] >= most
+	})
+	end, found := slices.BinarySearch(page.ids, most)
+	if found {
+		end++
+	}
+	begin := end
+	for size := 0; begin > 0 && end-begin < limit && size < h.fullPage(); begin-- {
+		size += page.sizes[begin-1]
+	}
+	events := slices.Clone(page.events[begin:end])
+	slices.Reverse(events)
+	response := object{"events": events}
+	if begin > 0 || begins.last > 0 {
+		token.bound = begins.last
+		if begin > 0 {
+			token.bound = page.ids[begin-1]
+		}
+		token.checkpoints = slices.DeleteFunc(checkpoints, func(c checkpoint) bool { return c.last >= token.bound })
+		response["nextToken"] = token.String()
+	}
+	return response, err
+}
