@@ -155,8 +155,8 @@ func (f forks) joinSignal(ctx context.Context, id ID, state machine.State, cause
 	case record.Failed == NoLane, state.StopsLanes():
 		return nil, nil
 	}
-	failure, err := f.failureOf(ctx, id, state.Waiting, record)
-	return machine.LaneFailed{At: f.Now(), Attempt: state.Waiting.Attempt, Failure: failure}, err
+	failure, step, err := f.failureOf(ctx, id, state.Waiting, record)
+	return machine.LaneFailed{At: f.Now(), Attempt: state.Waiting.Attempt, Failure: failure, Step: step}, err
 }
 
 // allJoined returns the signal with the results of the lanes that the step needs.
@@ -167,7 +167,7 @@ func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record
 	case state.StopsLanes():
 		signal.Failure = *state.Waiting.Fork().Closing
 	case record.Failed != NoLane:
-		signal.Failure, err = f.failureOf(ctx, id, state.Waiting, record)
+		signal.Failure, signal.Step, err = f.failureOf(ctx, id, state.Waiting, record)
 	default:
 		if fork := state.Waiting.Fork(); fork.First > 0 {
 			signal.Left = max(0, fork.Items-max(record.Cursor, fork.First*fork.Lanes))
@@ -177,13 +177,16 @@ func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record
 	return signal, err
 }
 
-func (f forks) failureOf(ctx context.Context, id ID, waiting *machine.Waiting, record JoinRecord) (token.Outcome, error) {
+// failureOf returns the failure of the lane that failed first, and the step that failed in it.
+func (f forks) failureOf(
+	ctx context.Context, id ID, waiting *machine.Waiting, record JoinRecord,
+) (failure token.Outcome, step string, err error) {
 	lane := lanesOf(id, waiting.Attempt.Number, waiting.Fork().Lanes)[record.Failed]
 	ends, err := f.endsOf(ctx, []machine.Lane{lane}, record)
 	if err != nil {
-		return token.Outcome{}, err
+		return failure, "", err
 	}
-	return token.Failure(ends[0].Error, ends[0].Cause), nil
+	return token.Failure(ends[0].Error, ends[0].Cause), ends[0].FailedStep, nil
 }
 
 // addOutputs adds the outputs of the lanes to the signal, unless the step does not need them.

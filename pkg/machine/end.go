@@ -94,11 +94,13 @@ func (x *tx) named(failure token.Outcome) token.Outcome {
 	return x.env.Flow.Named(failure)
 }
 
-// forkFailed fails a fork because of a lane; the cause of the lane's failure names the step that
-// failed.
+// forkFailed fails a fork because of a lane. The state has the step that failed in the lane, unless
+// the lane ended with a defect.
 func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
-	r.failedAt(step)
+	if s := r.state(); s.FailedStep == "" {
+		r.failedAt(step)
+	}
 	r.failExecution(nil, failure)
 }
 

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -55,6 +56,7 @@ func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 		return forkRun{r, step, k.items}.claimed(sig)
 	case LaneFailed:
 		forkRun{r, step, k.items}.laneFailed(sig.Failure.Cut())
+		r.failedIn(sig.Step)
 	case TimerDue:
 		if r.state().Waiting.For == WaitingForRetry {
 			_, w := r.leaveWaiting()
@@ -392,10 +394,12 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 	case r.state().Ending != nil:
 		r.endAsDecided()
 	case sig.Failure.Failed():
-		failure := sig.Failure.Cut()
+		failure, failed := sig.Failure.Cut(), cmp.Or(sig.Step, r.state().FailedStep)
+		r.failedIn("") // a catch may fail
 		if next, ok := r.handled(r.step, w, failure); ok {
 			return next
 		}
+		r.failedIn(failed)
 		r.forkFailed(r.step, failure)
 	case sig.Left > 0:
 		return r.attemptFailed(r.step, w, noRoom(r.step, sig.Left, w.Fork().Items))

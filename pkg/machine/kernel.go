@@ -161,18 +161,23 @@ func (x *tx) takeEnding() *Ending {
 	return ending
 }
 
-// failedAt records the step that fails the execution.
+// failedAt records the step that fails the execution or the lane.
 func (x *tx) failedAt(step *flow.Step) {
-	if s := x.state(); !s.isLane() {
-		s.FailedStep = StepIn(step.Name, Iterations(step, s.ForkIndexes()))
-	}
+	s := x.state()
+	s.FailedStep = StepIn(step.Name, Iterations(step, s.ForkIndexes()))
 }
+
+// failedIn records the step that failed in a lane, "" for none.
+func (x *tx) failedIn(step string) { x.state().FailedStep = step }
 
 // close ends the execution or the lane.
 func (x *tx) close(status Status, outcome token.Outcome) {
 	s := x.state()
 	s.Status, s.Output, s.Error, s.Cause = status, outcome.Output, outcome.Error, outcome.Cause
 	s.Series, s.Waiting, s.By, s.Generation = nil, nil, x.env.Cause, x.env.Generation
+	if status != StatusFailed {
+		s.FailedStep = ""
+	}
 }
 
 // limitsReached returns the first limit that these values of a step, or the item, exceed.

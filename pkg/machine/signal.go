@@ -73,6 +73,8 @@ type (
 		Ranges [][]Range
 		// Failure is the failure of the lane that failed first, the zero Outcome if none did.
 		Failure token.Outcome
+		// Step is the [State.FailedStep] of that lane, "" if the attempt was closing.
+		Step string
 		// Left is how many items no lane claimed, because all lanes retired (rule 28).
 		Left int
 	}
@@ -93,6 +95,7 @@ type (
 		At      time.Time
 		Attempt Attempt
 		Failure token.Outcome
+		Step    string // the [State.FailedStep] of the lane
 	}
 
 	// StopRequested ends the execution or the lane.

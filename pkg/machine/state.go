@@ -93,8 +93,8 @@ type State struct {
 	Output value.Value // of a succeeded execution
 	// Error and Cause are set for an execution that failed or was stopped.
 	Error, Cause string
-	// FailedStep is the step that failed the execution, as [StepIn] writes it, empty if it was
-	// none. Lanes do not have it.
+	// FailedStep is the step that failed the execution or the lane, as [StepIn] writes it, empty if
+	// it was none. While the lanes of a failed attempt end, it is the step that failed in them.
 	FailedStep string
 	// By is the cause of the wake that ended the execution, [CauseStart] until then.
 	By string

@@ -56,18 +56,20 @@ type Redrive struct {
 // If the descendants of a removed execution are stopped, only Flow and Name of the execution are
 // known.
 type Execution struct {
-	Flow        string         `json:"flow"`
-	Hash        string         `json:"hash,omitempty"`
-	Name        string         `json:"execution"`
-	Status      machine.Status `json:"status,omitempty"`
-	Input       value.Value    `json:"input,omitzero"`
-	Output      *value.Value   `json:"output,omitempty"`
-	LeftOut     []string       `json:"leftOut,omitempty"` // "input", "output": the members that hold the reason of their omission
-	Error       string         `json:"error,omitempty"`
-	Cause       string         `json:"cause,omitempty"`
-	FailedStep  string         `json:"failedStep,omitempty"` // with the index of each iteration around it, as in "Ask[3]"
-	StartedTime string         `json:"startedTime,omitempty"`
-	StoppedTime string         `json:"stoppedTime,omitempty"`
+	Flow    string         `json:"flow"`
+	Hash    string         `json:"hash,omitempty"`
+	Name    string         `json:"execution"`
+	Status  machine.Status `json:"status,omitempty"`
+	Input   value.Value    `json:"input,omitzero"`
+	Output  *value.Value   `json:"output,omitempty"`
+	LeftOut []string       `json:"leftOut,omitempty"` // "input", "output": the members that hold the reason of their omission
+	Error   string         `json:"error,omitempty"`
+	Cause   string         `json:"cause,omitempty"`
+	// FailedStep has the index of each iteration around the step, as in "Ask[3]". An execution has
+	// it before its end while it stops the other branches or iterations.
+	FailedStep  string `json:"failedStep,omitempty"`
+	StartedTime string `json:"startedTime,omitempty"`
+	StoppedTime string `json:"stoppedTime,omitempty"`
 	// RedrivenFrom is the name of the execution that it continues, omitted if it was not redriven.
 	// RedrivenStep is the step that it begins with, omitted if that execution had not run a step.
 	RedrivenFrom string `json:"redrivenFrom,omitempty"`

@@ -180,6 +180,7 @@ func (e *execution) look(
 	}
 	state = machine.State{ // as much of it as the API tells
 		Flow: machine.FlowRef{Name: now.Flow, Hash: now.Hash}, Execution: now.Name, Status: now.Status, Input: now.Input, Error: now.Error, Cause: now.Cause,
+		FailedStep: now.FailedStep,
 	}
 	state.Started, _ = time.Parse(machine.TimeFormat, now.StartedTime)
 	state.At, _ = time.Parse(machine.TimeFormat, now.StoppedTime) // the zero instant before the end
@@ -448,20 +449,13 @@ func (e *execution) read(ctx context.Context) (state machine.State, events []mac
 	return state, events, err
 }
 
-// ended returns the execution and the events that its report needs. With --json these are all
-// events, else only the events at the end of a failure, which say in which step it began. A step
-// fails with the steps around it.
+// ended returns the execution, and with --json its events.
 func (e *execution) ended(ctx context.Context) (state machine.State, events []machine.Event, err error) {
 	if e.options.json {
 		return e.read(ctx)
 	}
-	id := engine.NewID(e.file.name(), e.name)
-	if state, err = e.system.Client.Describe(ctx, id); err != nil || state.Status != machine.StatusFailed {
-		return state, nil, err
-	}
-	around := len(e.file.flow.All)
-	page, err := e.system.Client.HistoryFrom(ctx, id, state.LastID()-around, func(machine.Event) bool { return false })
-	return state, page.Events, err
+	state, err = e.system.Client.Describe(ctx, engine.NewID(e.file.name(), e.name))
+	return state, nil, err
 }
 
 // finish prints the outcome of the execution.
@@ -489,7 +483,7 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 	case !state.Status.Final():
 		return e.waiting(ctx, state)
 	}
-	f := e.failure(view.ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events, e.steps.Told)), "waitless history "+e.title()+e.options.Flags())
+	f := e.failure(view.ExitFailed, token.MaskAll(view.EndText(state, e.steps.Told)), "waitless history "+e.title()+e.options.Flags())
 	if child := e.family.failedWith(state.Error); child != "" {
 		f.Why += "; that is the error of sub-flow " + child
 		f.Try = "waitless history " + child + e.options.Flags()

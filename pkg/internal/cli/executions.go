@@ -192,6 +192,10 @@ func state(e rest.Execution) string {
 		return strings.TrimSuffix("flow is paused; "+state(e), "; ")
 	case e.Blocked != "":
 		return "cannot continue: " + view.Printable(e.Blocked)
+	case e.FailedStep != "" && !e.Status.Final(): // the others end
+		failed := e.FailedStep + " failed; "
+		e.FailedStep = ""
+		return failed + state(e)
 	case e.FailedStep != "":
 		return view.Because(e.FailedStep+" failed", view.Because(e.Error, strings.TrimPrefix(e.Cause, "step "+e.FailedStep+": ")))
 	case e.Error != "" || e.Cause != "":

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // namesIn are the names in what list printed.
@@ -198,8 +200,8 @@ steps:
 	d.interrupt()
 }
 
-// A failed execution names the step that failed: of a parallel whose branches ran side by side that
-// one, and the cause names the step inside.
+// A failed execution names the step that failed, also inside of branches and iterations that run
+// side by side, with the index of each iteration around it.
 func TestFailedStepIsNamed(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -208,15 +210,41 @@ func TestFailedStepIsNamed(t *testing.T) {
 		"plain":    {bad, "Bad failed: E: why", "Bad"},
 		"choice":   {"{type: choice, name: C, choices: [{condition: $.n > 0, steps: [" + bad + "]}]}", "Bad failed: E: why", "Bad"},
 		"foreach":  {"{type: foreach, name: Each, iterationMapping: {collection: $.list, item: i}, steps: [" + bad + "]}", "Bad[0] failed: E: why", "Bad[0]"},
-		"parallel": {"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}]}", "Both failed: E: step Bad: why", "Both"},
-		"no-step":  {"{type: pass, name: P}\noutputMappings: [{target: x, source: $input.huge}]", "", ""},
+		"parallel": {"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}]}", "Bad failed: E: why", "Bad"},
+		"lanes": {
+			"{type: foreach, name: Each, iterationMapping: {collection: $.pair, item: i}, steps: [" +
+				"{type: choice, name: C, choices: [{condition: $.i == 6, steps: [" + bad + "]}]}]}", "Bad[1] failed: E: why", "Bad[1]",
+		},
+		"machine": {
+			"StartAt: M\nStates:\n  M:\n    Type: Map\n    ItemsPath: $.pair\n    End: true\n    ItemProcessor:\n      StartAt: C\n      States:\n" +
+				"        C: {Type: Choice, Choices: [{Variable: $, NumericEquals: 6, Next: Bad}], Default: Good}\n" +
+				"        Bad: {Type: Fail, Error: E, Cause: why}\n        Good: {Type: Succeed}", "Bad[1] failed: E: why", "Bad[1]",
+		},
+		"nested": {
+			"{type: foreach, name: Each, iterationMapping: {collection: $.lists, item: list}, steps: [" +
+				"{type: foreach, name: In, iterationMapping: {collection: $.list.list, item: i}, steps: [" +
+				"{type: choice, name: C, choices: [{condition: $.i == 4, steps: [" + bad + "]}]}]}]}", "Bad[1][1] failed: E: why", "Bad[1][1]",
+		},
+		"handled": {
+			"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}], catch: [{errors: [E], goto: Worse}]}\n" +
+				"- {type: fail, name: Worse, error: F, cause: so}", "Worse failed: F: so", "Worse",
+		},
+		"handled-well": {
+			"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}], catch: [{errors: [E], goto: End}]}\n" +
+				"- {type: pass, name: End}", "", "",
+		},
+		"no-step": {"{type: pass, name: P}\noutputMappings: [{target: x, source: $input.huge}]", "", ""},
 		"caught": {
 			"{type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/no', catch: [{errors: [FnF.ALL], goto: End}]}\n- {type: pass, name: End}",
 			"", "",
 		},
 	} {
-		flow := writeIn(t, t.TempDir(), name+".yaml", "version: v1\ntype: flow\nsteps:\n- "+tt.steps+"\n")
-		args := []string{"run", flow, "--name", "one", "--input", `{"n":1,"list":[1]}`}
+		text := "version: v1\ntype: flow\nsteps:\n- " + tt.steps
+		if name == "machine" {
+			text = tt.steps
+		}
+		flow := writeIn(t, t.TempDir(), name+".yaml", text+"\n")
+		args := []string{"run", flow, "--name", "one", "--input", `{"n":1,"list":[1],"pair":[5,6],"lists":[{"list":[1,2]},{"list":[3,4]}]}`}
 		if name == "caught" {
 			args = append(args, "--task", "no=exec:false")
 		}
@@ -231,6 +259,15 @@ func TestFailedStepIsNamed(t *testing.T) {
 			t.Errorf("%s: show prints %s%s", name, shown.stdout, asJSON.stdout)
 		}
 		conforms(t, "execution", asJSON.stdout)
+	}
+}
+
+// While the other iterations end, an execution names the step that failed and its wait.
+func TestFailedStepOfARunningExecution(t *testing.T) {
+	t.Parallel()
+	e := rest.Execution{Status: machine.StatusRunning, FailedStep: "Ask[3]", Waiting: &rest.Waiting{Step: "All", For: "lanes"}}
+	if got := state(e); got != "Ask[3] failed; All waits for its branches or iterations" {
+		t.Errorf("list says %q", got)
 	}
 }
 

@@ -109,6 +109,10 @@ func noteOf(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":
 		return "cannot continue: " + e.Blocked
+	case e.FailedStep != "" && !e.Status.Final():
+		failed := e.FailedStep + " failed; "
+		e.FailedStep = ""
+		return failed + noteOf(e)
 	case e.FailedStep != "":
 		return e.FailedStep + " failed: " + strings.Trim(e.Error+": "+strings.TrimPrefix(e.Cause, "step "+e.FailedStep+": "), ": ")
 	case e.Error != "" || e.Cause != "":

@@ -38,9 +38,8 @@ steps:
                     steps: [{type: fail, name: Bad, error: Unlucky, cause: why}]
 `
 
-// runFork runs the flow over a list of numbers from 0 on and returns what a view shows and the
-// history.
-func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, []machine.Event) {
+// runFork runs the flow over a list of numbers from 0 on.
+func runFork(t *testing.T, items int, observer engine.Observer) machine.State {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
 	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Observer: observer})
@@ -69,11 +68,7 @@ func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := s.Client.History(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state, events
+	return state
 }
 
 func parsedFork(t *testing.T) *flow.Flow {
@@ -89,7 +84,7 @@ func parsedFork(t *testing.T) *flow.Flow {
 func TestPlainViewOfManyIterations(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}
-	state, _ := runFork(t, 16, &plainView{out: out, title: "f/e", flow: parsedFork(t)})
+	state := runFork(t, 16, &plainView{out: out, title: "f/e", flow: parsedFork(t)})
 	if state.Status != machine.StatusSucceeded {
 		t.Fatalf("the execution is %s: %s", state.Status, state.Cause)
 	}
@@ -109,12 +104,12 @@ func TestFailedIterationIsNamed(t *testing.T) {
 	out := &bytes.Buffer{}
 	flow := parsedFork(t)
 	shown := &plainView{out: out, title: "f/e", flow: flow}
-	state, events := runFork(t, 30, shown)
+	state := runFork(t, 30, shown)
 	untold := func(string) bool { return false }
-	if text := EndText(flow, state, events, shown.Told); text != "failed with Unlucky in step Bad[17]" || strings.Count(out.String()+text, "why") != 1 {
+	if text := EndText(state, shown.Told); text != "failed with Unlucky in step Bad[17]" || strings.Count(out.String()+text, "why") != 1 {
 		t.Errorf("the end is %q, and the cause is not shown once:\n%s", text, out)
 	}
-	if text := EndText(flow, state, events, untold); text != "failed with Unlucky in step Bad[17]: why" {
+	if text := EndText(state, untold); text != "failed with Unlucky in step Bad[17]: why" {
 		t.Errorf("the end is %q", text)
 	}
 	if !strings.Contains(out.String(), "Bad[17] failed: Unlucky: why\n") {
@@ -127,7 +122,7 @@ func TestLiveViewOfManyIterations(t *testing.T) {
 	t.Parallel()
 	flow := parsedFork(t)
 	p := newProgress("f/e", flow)
-	state, _ := runFork(t, 16, observed{p})
+	state := runFork(t, 16, observed{p})
 	now := state.At
 	var shown []string
 	for _, l := range frame(p, now, 80, 20) {

@@ -278,7 +278,7 @@ func stopText(err, cause string) string {
 }
 
 // EndText says how an execution ended that did not succeed. It leaves out a cause that was told.
-func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told func(cause string) bool) string {
+func EndText(state machine.State, told func(cause string) bool) string {
 	why := "failed with "
 	switch state.Status { //nolint:exhaustive // the others have failed
 	case machine.StatusStopped:
@@ -287,22 +287,9 @@ func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told 
 		why = "timed out with "
 	}
 	why += state.Error
-	// The step in which the final failure began; earlier failures were caught. Of a failure in a
-	// fork the cause names the step.
-	step, cause := "", state.Cause
-	for _, e := range slices.Backward(events) {
-		isFork := e.Type == machine.StepFailed && flow.All[e.Step].IsFork()
-		if located, ok := strings.CutPrefix(cause, "step "); ok && isFork {
-			step, cause, _ = strings.Cut(located, ": ")
-		} else if e.Type == machine.StepFailed {
-			step = flow.All[e.Step].Name
-		}
-		if isFork || e.Type != machine.StepFailed && (step != "" || e.Type != machine.ExecutionFailed) {
-			break
-		}
-	}
-	if cause = withoutStep(cause, step); step != "" {
-		why += " in step " + step
+	cause := withoutStep(state.Cause, state.FailedStep)
+	if state.FailedStep != "" {
+		why += " in step " + state.FailedStep
 	}
 	if told(cause) {
 		return why

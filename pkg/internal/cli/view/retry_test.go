@@ -81,33 +81,3 @@ func TestATimeLimitInThePlainView(t *testing.T) {
 		t.Errorf("the view says %q", got)
 	}
 }
-
-// TestTheStepThatFailed is the one that ended the execution, and none that was
-// caught before.
-func TestTheStepThatFailed(t *testing.T) {
-	t.Parallel()
-	flow := flowOf(t, flows+"nested.yaml")
-	failed := func(step int) machine.Event { return machine.Event{Type: machine.StepFailed, Step: step} }
-	entered, ended := machine.Event{Type: machine.StepEntered}, machine.Event{Type: machine.ExecutionFailed, Step: machine.NoStep}
-	for name, tt := range map[string]struct {
-		events []machine.Event
-		want   int
-	}{
-		"one":                    {[]machine.Event{entered, failed(0), ended}, 0},
-		"and what is around it":  {[]machine.Event{entered, failed(2), failed(0), ended}, 2},
-		"after one was caught":   {[]machine.Event{failed(0), entered, failed(1), ended}, 1},
-		"none":                   {[]machine.Event{failed(0), entered, ended}, machine.NoStep},
-		"none, for it timed out": {[]machine.Event{entered, {Type: machine.ExecutionTimedOut, Step: machine.NoStep}}, machine.NoStep},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want := "failed with Unlucky"
-			if tt.want != machine.NoStep {
-				want += " in step " + flow.All[tt.want].Name
-			}
-			if got := EndText(flow, machine.State{Status: machine.StatusFailed, Error: "Unlucky"}, tt.events, func(string) bool { return false }); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
-}
