@@ -105,6 +105,9 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 // Render returns the event in the form of the API. The flow is the execution's definition.
 func (e Event) Render(def *flow.Flow) HistoryEvent {
 	h := HistoryEvent{EventID: e.ID, ScheduleEventID: e.By, Type: e.Type.String(), Time: e.At.UTC().Format(TimeFormat)}
+	if def.IsMachine && e.Type == StepExited {
+		e.Input = value.Missing() // the value that the state worked on has members of the language's own
+	}
 	var step *flow.Step
 	if e.Step >= 0 && e.Step < len(def.All) {
 		step = def.All[e.Step]

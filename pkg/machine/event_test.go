@@ -43,3 +43,15 @@ func TestRenderWithinLeavesOutLargeValues(t *testing.T) {
 		})
 	}
 }
+
+// The exit of a state of a machine has its output, and not the value that the state worked on.
+func TestExitOfAStateHasItsOutput(t *testing.T) {
+	t.Parallel()
+	event := machine.Event{Type: machine.StepExited, Input: value.Object(value.Member{Key: "items", Value: value.Array()}), Output: value.Int(1)}
+	for isMachine, want := range map[bool]string{false: `{"input":{"items":[]},"output":1}`, true: `{"output":1}`} {
+		def := &flow.Flow{IsMachine: isMachine, All: []*flow.Step{{Name: "M"}}}
+		if got := event.Render(def).EventDetail; got != want {
+			t.Errorf("of a machine: %v: the detail is %s, want %s", isMachine, got, want)
+		}
+	}
+}
