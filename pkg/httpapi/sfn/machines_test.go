@@ -405,3 +405,34 @@ func TestSyncExecutionIsBounded(t *testing.T) {
 func tagsOf(i int) []types.Tag {
 	return []types.Tag{{Key: aws.String(fmt.Sprint("k", i)), Value: aws.String("v")}}
 }
+
+// A failure of a task of a state machine needs no error. Nothing has one then, and a Catch gets
+// null.
+func TestFailureOfAMachineHasNoName(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", `{"StartAt":"Ask","States":{"Done":{"Type":"Succeed"},"Ask":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken",
+		"Parameters":{"FunctionName":"echo","Payload":{"token.$":"$$.Task.Token"}},"End":true,
+		"Catch":[{"ErrorEquals":["Named"],"Next":"Done"},{"ErrorEquals":["States.TaskFailed"],"Next":"Again"}]},
+		"Again":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken",
+		"Parameters":{"FunctionName":"echo","Payload":{"token.$":"$$.Task.Token"}},"End":true}}}`)
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", "{}"))
+	wantSuccess(t, err)
+	for _, cause := range []*string{nil, aws.String("by hand")} {
+		f.run()
+		text := f.token("e")
+		_, err = c.SendTaskFailure(t.Context(), &sdk.SendTaskFailureInput{TaskToken: &text, Cause: cause})
+		wantSuccess(t, err)
+	}
+	f.run()
+	f.follow([]step{{"DescribeExecution", `{"executionArn":"X:f:e"}`, `{"status":"FAILED","error":null,"cause":"by hand"}`}})
+	for _, e := range f.events(c, sdk.GetExecutionHistoryInput{}) {
+		if d := e.TaskFailedEventDetails; d != nil && d.Error != nil {
+			t.Errorf("the error of the task is %s", *d.Error)
+		}
+		if d := e.StateEnteredEventDetails; d != nil && *d.Name == "Again" && *d.Input != `{"Cause":null,"Error":null}` {
+			t.Errorf("the input behind the Catch is %s", *d.Input)
+		}
+	}
+}

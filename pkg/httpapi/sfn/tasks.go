@@ -17,8 +17,12 @@ const (
 	maxCause = 32768
 )
 
-// unnamedFailure is the error of a failure without one: the retry and catch of FDL need a name.
-const unnamedFailure = "States.TaskFailed"
+// The errors of failures without one: retry and catch of FDL need a name, and a machine does not
+// show its own.
+const (
+	unnamedFailure   = "States.TaskFailed"
+	unnamedOfMachine = "FnF.Failed"
+)
 
 func (h handler) sendSuccess(ctx context.Context, r request) (object, error) {
 	verified, err := h.verify(ctx, r.TaskToken)
@@ -43,11 +47,11 @@ func (h handler) sendFailure(ctx context.Context, r request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := r.Error
-	if verified.ID.Flags&token.FlagAnyValue == 0 { // a machine has a name of its own
-		name = cmp.Or(name, unnamedFailure)
+	unnamed := unnamedFailure
+	if verified.ID.Flags&token.FlagAnyValue != 0 {
+		unnamed = unnamedOfMachine
 	}
-	outcome, err := h.Tokens.Limits(verified.ID).FailureOf(name, r.Cause)
+	outcome, err := h.Tokens.Limits(verified.ID).FailureOf(cmp.Or(r.Error, unnamed), r.Cause)
 	if err != nil {
 		return nil, err
 	}
