@@ -436,3 +436,30 @@ func TestFailureOfAMachineHasNoName(t *testing.T) {
 		}
 	}
 }
+
+// An execution that ended in a Fail state would fail again. A Parallel around the Fail state runs
+// again.
+func TestFailStatesAreNotRedriven(t *testing.T) {
+	t.Parallel()
+	const fail = `{"StartAt":"No","States":{"No":{"Type":"Fail","Error":"E"}}}`
+	for name, tt := range map[string]struct {
+		text, status, reason, redriven string
+	}{
+		"a state": {fail, "NOT_REDRIVABLE", `"Execution failed in No, which fails again"`, "ExecutionNotRedrivable"},
+		"a state of a branch": {
+			`{"StartAt":"P","States":{"P":{"Type":"Parallel","Branches":[` + fail + `],"End":true}}}`, "REDRIVABLE", "null", `{"redriveDate":"any"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.put("f", tt.text)
+			f.follow([]step{{"StartExecution", `{"stateMachineArn":"M:f","name":"e"}`, `{}`}})
+			f.run()
+			f.follow([]step{
+				{"DescribeExecution", `{"executionArn":"X:f:e"}`, `{"status":"FAILED","redriveStatus":"` + tt.status + `","redriveStatusReason":` + tt.reason + `}`},
+				{"RedriveExecution", `{"executionArn":"X:f:e"}`, tt.redriven},
+			})
+		})
+	}
+}

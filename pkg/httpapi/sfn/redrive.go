@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -66,17 +68,29 @@ func (h handler) startRedrive(ctx context.Context, ended machine.State) (machine
 
 // addRedrive adds whether an execution can be redriven, and the name of its last redrive.
 func (h handler) addRedrive(ctx context.Context, shown object, state machine.State) error {
-	last, count, err := state, 0, error(nil)
+	last, count, reason := state, 0, "Execution is "+statuses[state.Status]+" and cannot be redriven"
 	if state.Status.Final() && state.Status != machine.StatusSucceeded {
-		last, count, err = h.lastRedrive(ctx, state)
-	}
-	if err != nil {
-		return err
+		var err error
+		if last, count, err = h.lastRedrive(ctx, state); err != nil {
+			return err
+		}
+		def, err := h.Flows.Flow(ctx, last.Flow)
+		if err != nil {
+			return err
+		}
+		failsAgain := slices.ContainsFunc(def.All, func(s *flow.Step) bool {
+			return s.Name == last.FailedStep && s.Kind.Type() == "fail" && len(machine.ForksAround(s)) == 0
+		})
+		switch {
+		case failsAgain:
+			reason = "Execution failed in " + last.FailedStep + ", which fails again"
+		case last.Status.Final() && last.Status != machine.StatusSucceeded:
+			reason = ""
+		}
 	}
 	shown["redriveCount"], shown["redriveStatus"] = count, "REDRIVABLE"
-	if !last.Status.Final() || last.Status == machine.StatusSucceeded {
-		shown["redriveStatus"] = "NOT_REDRIVABLE"
-		shown["redriveStatusReason"] = "Execution is " + statuses[last.Status] + " and cannot be redriven"
+	if reason != "" {
+		shown["redriveStatus"], shown["redriveStatusReason"] = "NOT_REDRIVABLE", reason
 	}
 	if count > 0 {
 		shown["redriveDate"] = seconds(last.Started)
