@@ -91,7 +91,8 @@ type awaitedCalls struct {
 }
 
 // directTime is how long a worker awaits a call before it commits that the execution waits for it.
-// Then the execution shows that, and its time limit has a timer.
+// Then the execution shows that, and its time limit has a timer. Another wake of the log, such as
+// the stop of a lane, ends that time: the history has the call before the wake is handled.
 const directTime = 100 * time.Millisecond
 
 // Call implements [engine.Caller].
@@ -106,11 +107,21 @@ func (t awaitedCalls) Call(ctx context.Context, call machine.Call) (token.Outcom
 		return token.Outcome{}, &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 	}
 	running := t.begin(ctx, gate, call)
-	outcome, err := t.await(ctx, running, directTime)
-	if errors.Is(err, errSlow) {
-		err = &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
+	soon, hurry := context.WithTimeout(ctx, directTime)
+	defer hurry()
+	t.system.queue.hasten(call.Log, hurry)
+	back := t.system.pool.park()
+	await(soon, 0, running.ended)
+	back()
+	if ctx.Err() != nil { // then the call ends, too
+		<-running.ended
 	}
-	return outcome, err
+	select {
+	case <-running.ended:
+		return running.outcome, running.err
+	default:
+		return token.Outcome{}, &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running) }}
+	}
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are
@@ -129,7 +140,7 @@ func (t awaitedCalls) callInTurn(ctx context.Context, gate *gate, call machine.C
 		}
 		return token.Outcome{}, err
 	}
-	return t.await(ctx, t.begin(ctx, gate, call), 0)
+	return t.await(ctx, t.begin(ctx, gate, call))
 }
 
 // runningCall is a call that was begun.
@@ -153,15 +164,11 @@ func (t awaitedCalls) begin(ctx context.Context, gate *gate, call machine.Call) 
 	return running
 }
 
-// errSlow reports that a call goes on.
-var errSlow = errors.New("the call goes on")
-
-// await returns the result of a call, or errSlow if it goes on after that time, unless that is 0.
-// If another wake ends the wait for the call meanwhile, the error is a conflict, and the call goes
-// on without effect.
-func (t awaitedCalls) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
+// await returns the result of a call. If another wake ends the wait for the call meanwhile, the
+// error is a conflict, and the call goes on without effect.
+func (t awaitedCalls) await(ctx context.Context, running *runningCall) (token.Outcome, error) {
 	err := t.aside(ctx, running.call, func(moved context.Context) error {
-		await(moved, most, running.ended)
+		await(moved, 0, running.ended)
 		return nil
 	})
 	switch {
@@ -170,12 +177,7 @@ func (t awaitedCalls) await(ctx context.Context, running *runningCall, most time
 	case err != nil:
 		return token.Outcome{}, err
 	}
-	select {
-	case <-running.ended:
-		return running.outcome, running.err
-	default:
-		return token.Outcome{}, errSlow
-	}
+	return running.outcome, running.err
 }
 
 // aside waits while other wakes of the call's execution are handled, and another worker has the

@@ -468,6 +468,56 @@ func TestASlowCallIsShown(t *testing.T) {
 
 // TestACallbackDuringItsSubmission: the outcome counts at once, and the function that passes on the
 // token is not interrupted.
+// failsAt fails the calls of iteration 1 after a while. Other calls take a second.
+type failsAt struct {
+	timedTasks
+	after time.Duration
+}
+
+func (f *failsAt) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if call.Iteration != "1" {
+		return f.timedTasks.Call(ctx, call)
+	}
+	time.Sleep(f.after)
+	return token.Failure("Broken", ""), nil
+}
+
+// The history has the calls of a foreach that run when another iteration fails, also in their first
+// moments.
+func TestHistoryHasTheCallsThatRanAtAFailure(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{20 * time.Millisecond, 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			tasks := &failsAt{timedTasks: timedTasks{takes: time.Second, own: machine.DefaultDirect}, after: after}
+			s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks})
+			put, err := s.Client.PutFlow(t.Context(), "flow", []byte("version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: Each\n"+
+				"    iterationMapping: {collection: $.list, item: one}\n    steps: [{type: task, name: Work, resourceArn: acs:fc:::services/s/functions/work}]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := value.Array(value.Int(1), value.Int(2), value.Int(3))
+			request := engine.StartRequest{Flow: put, Execution: "one", Input: value.Object(value.Member{Key: "list", Value: list})}
+			if _, err := s.Start(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			runToEnd(t, s)
+			events, err := s.Client.History(t.Context(), engine.NewID("flow", "one"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			called := 0
+			for _, e := range events {
+				if e.Type == machine.TaskStarted {
+					called++
+				}
+			}
+			if called != 3 {
+				t.Errorf("a failure after %s: the history has %d calls of 3", after, called)
+			}
+		})
+	}
+}
+
 func TestACallbackDuringItsSubmission(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]time.Duration{"soon": time.Millisecond, "late": time.Second} {

@@ -51,6 +51,8 @@ type busy struct {
 	cause string             // of the wake being handled
 	due   map[turn]*delivery // the wakes that became due meanwhile
 	aside []*aside           // the wakes whose calls are awaited
+	// hurry, if not nil, is called when a wake with another cause becomes due meanwhile.
+	hurry func()
 }
 
 // aside is a wake with a call that a worker awaits. Other wakes of its execution are handled
@@ -249,7 +251,9 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 				held.due = map[turn]*delivery{}
 			}
 			first.isDue = true
-			held.due[place] = first
+			if held.due[place] = first; held.hurry != nil && first.wake.Cause != held.cause {
+				held.hurry()
+			}
 			continue
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause
@@ -324,6 +328,20 @@ func (b *busy) takeBack(a *aside) {
 	b.aside = slices.DeleteFunc(b.aside, func(other *aside) bool { return other == a })
 	b.count++
 	b.cause = a.cause
+}
+
+// hasten calls hurry when the log that is being handled has another wake, perhaps at once. The same
+// wake again is none.
+func (q *queue) hasten(log engine.ID, hurry func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	held := q.busy[log]
+	held.hurry = hurry
+	for _, d := range held.due {
+		if d.wake.Cause != held.cause {
+			hurry()
+		}
+	}
 }
 
 // stepAside lets other wakes of the call's log be handled, while its present wake waits for the
