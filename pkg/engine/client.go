@@ -261,7 +261,7 @@ type Waits struct {
 	// States holds the states that wait for something other than lanes: the execution's own state,
 	// or the states of its lanes. Lanes that have not begun or have ended are left out.
 	States []machine.State
-	More   bool // there are others, which were not read
+	Unread int // how many lanes were not read; some of them may have lanes, too
 	// Items is the number of branches or iterations of the step that the execution waits for, 0 if
 	// it is not known, or if not all of its lanes were read. Done of them have ended, and Running
 	// have begun and not ended.
@@ -269,7 +269,7 @@ type Waits struct {
 }
 
 // Waiting returns the open waits of an execution and its lanes. It reads as many lanes as most
-// says.
+// says, and of a fork with more lanes only those that have not ended.
 func (c *Client) Waiting(ctx context.Context, state machine.State, most int) (Waits, error) {
 	r := waitingReader{core: &c.core, left: most}
 	err := r.add(ctx, state)
@@ -292,8 +292,17 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 		r.States = append(r.States, state)
 		return nil
 	}
-	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Fork().Lanes) {
-		if r.More = r.More || r.left == 0; r.More {
+	lanes := lanesOf(state.ID(), waiting.Attempt.Number, waiting.Fork().Lanes)
+	if len(lanes) > r.left {
+		record, _, err := r.joined(ctx, state.ID(), waiting)
+		if err != nil {
+			return err
+		}
+		lanes = record.missing(state.ID(), waiting)
+	}
+	for i, lane := range lanes {
+		if r.left == 0 {
+			r.Unread += len(lanes) - i
 			return nil
 		}
 		r.left--
@@ -309,7 +318,7 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 			return err
 		}
 	}
-	if state.Lane == nil {
+	if state.Lane == nil && r.Unread == 0 && len(lanes) == waiting.Fork().Lanes {
 		r.Items = waiting.Fork().Items
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestShowSaysWhatIterationsWaitFor(t *testing.T) {
 		t.Errorf("inside: %+v", first)
 	}
 	list, err := a.Executions(t.Context(), rest.Filter{})
-	if err != nil || len(list) != 1 || len(list[0].Waiting.Inside) == 0 || !list[0].Waiting.More {
+	if err != nil || len(list) != 1 || len(list[0].Waiting.Inside) != 3 || list[0].Waiting.Others != 3 || !list[0].Waiting.More {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
 }
@@ -80,13 +80,13 @@ steps:
 	}
 	for _, step := range []struct {
 		ends string
-		want rest.Progress
+		want string
 	}{
-		{"", rest.Progress{Items: 5, Done: 0, Running: 2}},
-		{"Ask[0]", rest.Progress{Items: 5, Done: 1, Running: 2}},
-		{"Ask[2]", rest.Progress{Items: 5, Done: 2, Running: 2}},
-		{"Ask[3]", rest.Progress{Items: 5, Done: 3, Running: 2}},
-		{"Ask[1]", rest.Progress{Items: 5, Done: 4, Running: 1}},
+		{"", "0 of 5 done, 2 waiting in Ask for a callback, 3 not begun"},
+		{"Ask[0]", "1 of 5 done, 2 waiting in Ask for a callback, 2 not begun"},
+		{"Ask[2]", "2 of 5 done, 2 waiting in Ask for a callback, 1 not begun"},
+		{"Ask[3]", "3 of 5 done, 2 waiting in Ask for a callback"},
+		{"Ask[1]", "4 of 5 done, 1 waiting in Ask for a callback"},
 	} {
 		if step.ends != "" {
 			if _, _, err := a.Succeed(t.Context(), "two/e/"+step.ends, object(t, `{}`)); err != nil {
@@ -95,8 +95,8 @@ steps:
 		}
 		a.run()
 		e, err := a.Execution(t.Context(), "two", "e", false)
-		if err != nil || e.Waiting == nil || e.Waiting.Progress == nil || *e.Waiting.Progress != step.want {
-			t.Errorf("after %q: %+v, error %v, want %+v", step.ends, e.Waiting, err, step.want)
+		if err != nil || e.Waiting == nil || e.Waiting.Progress == nil || e.Waiting.Progress.String() != step.want {
+			t.Errorf("after %q: %v, error %v, want %s", step.ends, e.Waiting.Progress, err, step.want)
 		}
 	}
 	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 1 || list[0].Waiting.Progress != nil {
@@ -126,5 +126,15 @@ func TestCallbacksInIterations(t *testing.T) {
 	}
 	if e, err := a.Execution(t.Context(), "ask", "e", false); err != nil || e.Status != machine.StatusSucceeded {
 		t.Errorf("ended: %+v, %v", e, err)
+	}
+}
+
+func TestProgressInWords(t *testing.T) {
+	t.Parallel()
+	p := rest.Progress{Items: 12, Done: 3, Running: 6, NotBegun: 3, Waiting: []rest.WaitingItems{{"Ask", "callback", 2}, {"Pay", "sub-flow", 1}, {"Get", "retry", 2}}}
+	const want = "3 of 12 done, 1 running, 2 waiting in Ask for a callback, 1 waiting in Pay for its sub-flow, " +
+		"2 waiting in Get for its next attempt, 3 not begun"
+	if got := p.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

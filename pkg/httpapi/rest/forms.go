@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -105,13 +106,13 @@ type Waiting struct {
 	// once the execution is no longer blocked.
 	OutcomeStored bool `json:"outcomeStored,omitempty"`
 	// Inside has the waits of the first branches or iterations, if For is "lanes". Others is the
-	// number of further known waits. More reports whether more lanes wait than this response
-	// counts.
+	// number of further waits. More reports whether some of them are branches or iterations of
+	// which only is known that they have not ended; others may be inside of them.
 	Inside []Waiting `json:"inside,omitempty"`
 	Others int       `json:"others,omitempty"`
 	More   bool      `json:"more,omitempty"`
 	// Progress counts the branches or iterations, if For is "lanes". It is omitted in lists, while
-	// the execution is ending, and if there are more lanes than this response reads.
+	// they are stopped, and if there are more lanes than this response reads.
 	Progress *Progress `json:"progress,omitempty"`
 	// Question is the step's question to the person who reports its outcome. It is omitted in
 	// lists.
@@ -122,11 +123,16 @@ type Waiting struct {
 
 var article = map[string]string{
 	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
-	"lanes": "its branches or iterations", "sub-flow": "sub-flow ",
+	"lanes": "its branches or iterations", "sub-flow": "its sub-flow",
 }
 
 // What describes the step's wait in words: "its job", "sub-flow payment/one".
-func (w Waiting) What() string { return article[w.For] + w.Subflow }
+func (w Waiting) What() string {
+	if w.Subflow != "" {
+		return "sub-flow " + w.Subflow
+	}
+	return article[w.For]
+}
 
 // Subflows returns the sub-flows that the step and the branches or iterations in Inside wait for,
 // FLOW/EXECUTION each.
@@ -149,12 +155,40 @@ type AwaitedJob struct {
 	Account string `json:"account,omitempty"`
 }
 
-// Progress is how many branches or iterations of a step there are, have ended, and have begun and
-// not ended.
+// Progress is how many branches or iterations of a step there are, have ended, have begun and not
+// ended, and have not begun.
 type Progress struct {
-	Items   int `json:"items"`
-	Done    int `json:"done"`
-	Running int `json:"running"`
+	Items    int `json:"items"`
+	Done     int `json:"done"`
+	Running  int `json:"running"` // those that wait included
+	NotBegun int `json:"notBegun"`
+	// Waiting has the running ones that wait for something other than a call.
+	Waiting []WaitingItems `json:"waiting,omitempty"`
+}
+
+// WaitingItems counts the branches or iterations that wait in the same step for the same.
+type WaitingItems struct {
+	Step  string `json:"step"`
+	For   string `json:"for"` // as in [Waiting]
+	Items int    `json:"items"`
+}
+
+// String returns "3 of 9 done, 1 running, 2 waiting in Ask for a callback, 3 not begun", as far as
+// there are such branches or iterations.
+func (p Progress) String() string {
+	running, waiting := p.Running, ""
+	for _, w := range p.Waiting {
+		running -= w.Items
+		waiting += fmt.Sprintf(", %d waiting in %s for %s", w.Items, w.Step, article[w.For])
+	}
+	text := fmt.Sprintf("%d of %d done", p.Done, p.Items)
+	if running > 0 {
+		text += fmt.Sprintf(", %d running", running)
+	}
+	if text += waiting; p.NotBegun > 0 {
+		text += fmt.Sprintf(", %d not begun", p.NotBegun)
+	}
+	return text
 }
 
 // Token is a token as it is now.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -665,9 +666,8 @@ func (h handler) addInside(ctx context.Context, flow *flow.Flow, state machine.S
 	if err != nil {
 		return err
 	}
-	to.More = waits.More
-	if lanes == shownLanes && waits.Items > 0 && state.Ending == nil {
-		to.Progress = &Progress{waits.Items, waits.Done, waits.Running}
+	if lanes == shownLanes && waits.Items > 0 && !state.StopsLanes() {
+		to.Progress = progressOf(flow, waits, len(state.ForkIndexes()))
 	}
 	for _, state := range waits.States[:min(len(waits.States), mostInside)] {
 		one := h.waitingOf(flow, state)
@@ -678,8 +678,38 @@ func (h handler) addInside(ctx context.Context, flow *flow.Flow, state machine.S
 		}
 		to.Inside = append(to.Inside, one)
 	}
-	to.Others = len(waits.States) - len(to.Inside)
+	to.Others, to.More = len(waits.States)-len(to.Inside)+waits.Unread, waits.Unread > 0
 	return nil
+}
+
+// progressOf counts the items of a fork, which are inside of so many others. An item with several
+// waits counts as running if one is for a call, and else for the first one.
+func progressOf(flow *flow.Flow, waits engine.Waits, depth int) *Progress {
+	p := &Progress{Items: waits.Items, Done: waits.Done, Running: waits.Running, NotBegun: waits.Items - waits.Done - waits.Running}
+	first := map[int]WaitingItems{}
+	for _, state := range waits.States {
+		indexes := state.ForkIndexes()
+		if len(indexes) <= depth { // it is between two items
+			continue
+		}
+		one := WaitingItems{Step: flow.All[state.Waiting.Attempt.Step].Name, For: waitsFor(flow, state.Waiting)}
+		if _, has := first[indexes[depth]]; !has || one.For == "call" {
+			first[indexes[depth]] = one
+		}
+	}
+	for _, index := range slices.Sorted(maps.Keys(first)) {
+		one := first[index]
+		same := slices.IndexFunc(p.Waiting, func(w WaitingItems) bool { return w.Step == one.Step && w.For == one.For })
+		switch {
+		case one.For == "call":
+		case same < 0:
+			one.Items = 1
+			p.Waiting = append(p.Waiting, one)
+		default:
+			p.Waiting[same].Items++
+		}
+	}
+	return p
 }
 
 func named(r *http.Request) (flow, execution string) {

@@ -231,10 +231,7 @@ func inside(w rest.Waiting) string {
 	for _, one := range w.Inside {
 		texts = append(texts, waits(one, " "))
 	}
-	switch {
-	case w.More:
-		texts = append(texts, "and more")
-	case w.Others > 0:
+	if w.Others > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", w.Others))
 	}
 	return waits(rest.Waiting{Step: w.Step, For: w.For}, " waits ") + ": " + strings.Join(texts, ", ")
@@ -322,8 +319,7 @@ func describe(e rest.Execution) string {
 		}
 	}
 	if e.Waiting != nil && e.Waiting.Progress != nil {
-		p := e.Waiting.Progress
-		line("progress", fmt.Sprintf("%d of %d done, %d running", p.Done, p.Items, p.Running))
+		line("progress", e.Waiting.Progress.String())
 	}
 	if e.Blocked != "" {
 		line("blocked", "cannot continue: "+view.Printable(e.Blocked))
