@@ -3,12 +3,15 @@
 package language
 
 import (
+	"bytes"
+	"encoding/json"
 	"path"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/asl"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 )
 
 // NoName is the name of a file that says nothing about its flow: the flow has the name of the
@@ -35,4 +38,16 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		return asl.Parse(text)
 	}
 	return fdl.Parse(text)
+}
+
+// AsJSON returns the text of a state machine in YAML as JSON, and any other text as it is.
+func AsJSON(text []byte) string {
+	if json.Valid(text) || !asl.Is(text) {
+		return string(text)
+	}
+	var out bytes.Buffer
+	if root := (&document.Reader{}).Read(text); json.Indent(&out, root.AppendJSON(nil), "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
 }

@@ -121,6 +121,33 @@ func (n *Node) Value() value.Value {
 	return n.Scalar
 }
 
+// AppendJSON appends the node as JSON. Members keep the order of the text.
+func (n *Node) AppendJSON(out []byte) []byte {
+	switch n.Kind {
+	case Mapping:
+		out = append(out, '{')
+		for i, e := range n.Entries {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, value.String(e.Key).JSON()+":"...)
+			out = e.Value.AppendJSON(out)
+		}
+		return append(out, '}')
+	case Sequence:
+		out = append(out, '[')
+		for i, item := range n.Items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = item.AppendJSON(out)
+		}
+		return append(out, ']')
+	case Scalar, Unreadable:
+	}
+	return append(out, n.Scalar.JSON()...)
+}
+
 // Text returns the text of n, and false if n is not a text.
 func (n *Node) Text() (text string, ok bool) {
 	if n.Kind != Scalar || n.Scalar.Kind() != value.KindString {

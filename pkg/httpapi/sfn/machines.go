@@ -281,7 +281,7 @@ func (h handler) describe(ctx context.Context, m stateMachine, ref machine.FlowR
 		return shown, nil
 	}
 	text, err := h.Catalog.FlowText(ctx, ref)
-	shown["definition"] = string(text)
+	shown["definition"] = language.AsJSON(text)
 	return shown, err
 }
 

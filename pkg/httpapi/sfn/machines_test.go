@@ -116,6 +116,38 @@ func TestStateMachinesAreManaged(t *testing.T) {
 	}
 }
 
+// Clients of Step Functions read a machine that was put as YAML as JSON, and one in JSON as it is.
+func TestDefinitionsAreJSON(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("yaml", "StartAt: P # first\nStates:\n  P: {Type: Pass, Result: [1.50, null, 'a\"b'], Next: A}\n  A: {Type: Succeed}\n")
+	f.put("fdl", onePass)
+	inJSON := `{"StartAt": "P",  "States": {"P": {"Type": "Succeed"}}}`
+	f.put("json", inJSON)
+	for name, want := range map[string]string{"json": inJSON, "fdl": onePass, "yaml": `{
+  "StartAt": "P",
+  "States": {
+    "P": {
+      "Type": "Pass",
+      "Result": [
+        1.50,
+        null,
+        "a\"b"
+      ],
+      "Next": "A"
+    },
+    "A": {
+      "Type": "Succeed"
+    }
+  }
+}`} {
+		shown, err := f.client().DescribeStateMachine(t.Context(), &sdk.DescribeStateMachineInput{StateMachineArn: aws.String(machines + name)})
+		if err != nil || aws.ToString(shown.Definition) != want {
+			t.Errorf("%s: %v\n%s", name, err, aws.ToString(shown.Definition))
+		}
+	}
+}
+
 func manyTags(n int) string {
 	var b strings.Builder
 	for i := range n {
