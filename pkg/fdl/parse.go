@@ -69,14 +69,16 @@ func (p *parser) flowFrom(root *document.Node) {
 	p.checkSources(f, nil)
 }
 
+const runsFDL = `; Waitless runs FDL v1, which begins with "version: v1" and "type: flow": see waitless docs language`
+
 // otherLanguages are languages that a document may be written in by mistake. Their signs are fields
 // of the root that FDL does not have.
 var otherLanguages = []struct {
 	signs []string
 	what  string
 }{
-	{[]string{"SpecVersion"}, "this flow is written in the newer language of CloudFlow (SpecVersion, States)"},
-	{[]string{"StartAt", "States"}, "this flow is written in the Amazon States Language (StartAt, States)"},
+	{[]string{"SpecVersion"}, "this flow is written in the newer language of CloudFlow (SpecVersion, States)" + runsFDL},
+	{[]string{"StartAt", "States"}, "this flow is written in the Amazon States Language (StartAt, States)" + runsFDL},
 	{
 		[]string{"ROSTemplateFormatVersion", "AWSTemplateFormatVersion", "Resources"},
 		"this is a template of a deployment (Resources); read its flow with --import",
@@ -93,7 +95,7 @@ func (p *parser) isOtherLanguage(root *document.Node) bool {
 	for _, other := range otherLanguages {
 		if slices.ContainsFunc(other.signs, func(field string) bool { return root.Get(field) != nil }) {
 			p.Problems = nil
-			p.Problem(root.Pos, "%s; Waitless runs FDL v1, which begins with \"version: v1\" and \"type: flow\": see waitless docs language", other.what)
+			p.Problem(root.Pos, "%s", other.what)
 			return true
 		}
 	}

@@ -38,6 +38,19 @@ func TestImportOfStateMachine(t *testing.T) {
 		"DefinitionString as !Sub": {
 			step + "      DefinitionString: !Sub '" + strings.ReplaceAll(text, "Ship", "Pay.Arn") + "'\n", "", "Machine", "Pay",
 		},
+		"DefinitionString as Fn::Join": { // as CDK writes it
+			step + `      DefinitionString: {"Fn::Join": ["", ["{\"StartAt\":\"A\",\"States\":{\"A\":{\"Type\":\"Task\",\"Resource\":\"arn:",` +
+				`{"Ref": "AWS::Partition"}, ":states:::lambda:invoke\",\"Parameters\":{\"FunctionName\":\"", {"Fn::GetAtt": ["Pay", "Arn"]},` +
+				` "\",\"Payload.$\":\"$\"},\"End\":true}}}"]]}` + "\n", "", "Machine", "Pay",
+		},
+		"DefinitionString as !Join": {
+			step + `      DefinitionString: !Join ['"', ['{', StartAt, ':', A, ',', States, ':{', A, ':{', Type, ':', Task, ',', Resource, ':',` +
+				` !Sub '${Pay.Arn}', ',', End, !Join ['', [':true}', '}}']]]]` +
+				"\n", "", "Machine", "Pay",
+		},
+		"a substitution by !Join": {
+			sam + invoke + "      DefinitionSubstitutions: {Ship: !Join [':', [arn:aws:lambda:::function, other]]}\n", "", "Machine", "other",
+		},
 		"an ARN": {
 			sam + invoke +
 				"      DefinitionSubstitutions: {Ship: !Sub 'arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:other'}\n", "", "Machine", "other",
@@ -69,7 +82,21 @@ func TestImportOfStateMachine(t *testing.T) {
 	if string(filled.Text) != want || len(problems) > 0 {
 		t.Errorf("got %s with %v, want %s", filled.Text, problems, want)
 	}
-	if got := templates.Find([]byte(awsTemplate+sam+"      DefinitionUri: {Bucket: b, Key: k}\n"), nil); len(got) > 0 {
-		t.Errorf("found a machine in S3: %+v", got)
+	const inS3 = "the definition is an object in S3; download it, and use the file in place of the template"
+	const noJoin = "a part of Fn::Join is not known; allowed: a text, Ref, Fn::GetAtt, Fn::ImportValue, Fn::Join, and Fn::Sub with a text alone"
+	for properties, want := range map[string]string{
+		sam + "      DefinitionUri: {Bucket: b, Key: k}\n":                         inS3,
+		step + "      DefinitionS3Location: {Bucket: b, Key: k}\n":                 inS3,
+		step + "      DefinitionString: {Fn::Join: ['', [{Fn::If: [C, a, b]}]]}\n": noJoin,
+		step + "      DefinitionString: {Fn::Join: ''}\n":                          noJoin,
+		step + "      DefinitionString: {Fn::If: [C, a, b]}\n":                     "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join or Ref",
+	} {
+		flows := templates.Find([]byte(awsTemplate+properties), nil)
+		if len(flows) != 1 {
+			t.Fatalf("%s: found %+v", properties, flows)
+		}
+		if _, problems := flows[0].Import(nil, nil); len(problems) != 1 || problems[0].Message != want {
+			t.Errorf("%s: got %v, want %s", properties, problems, want)
+		}
 	}
 }

@@ -92,7 +92,8 @@ func (t *template) flowOf(name string, resource *yaml.Node, vars map[string]stri
 	properties := first(resource, "Properties", "props")
 	def = Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
 	if isOfAWS(kind) {
-		def.definition = cmp.Or(def.definition, child(properties, "DefinitionString"))
+		def.definition = cmp.Or(def.definition, child(properties, "DefinitionString"),
+			child(properties, "DefinitionS3Location"), child(properties, "DefinitionUri"))
 		def.substitutions = child(properties, "DefinitionSubstitutions")
 	}
 	switch file := child(properties, "DefinitionUri"); {
@@ -196,11 +197,44 @@ func (t *template) textOf(node *yaml.Node) string {
 		return t.values[name]
 	case "Fn::Sub":
 		return t.filled(text, t.of(inner), t.values)
+	case "Fn::Join":
+		text, _ = joined(node)
+		return t.filled(text, t.values)
 	case "Fn::Replace":
 		pattern, values := t.replaced(inner)
 		return pattern.ReplaceAllStringFunc(text, func(found string) string { return values[found] })
 	}
 	return ""
+}
+
+// joined returns the text of Fn::Join, or of a part of it, with placeholders for values of the
+// template. It reports false if a part is not known.
+func joined(node *yaml.Node) (text string, ok bool) {
+	text, mapping, function := call(node)
+	switch function {
+	case "":
+		return text, node.Kind == yaml.ScalarNode
+	case "Ref", "Fn::GetAtt", "Fn::ImportValue":
+		return "${" + strings.ReplaceAll(text, "/", "") + "}", true
+	case "Fn::Sub":
+		return text, mapping == nil
+	case "Fn::Join":
+		if !isCall(node) {
+			node = node.Content[1]
+		}
+		if len(node.Content) != 2 { //nolint:mnd // the text between the parts, and the parts
+			return "", false
+		}
+		var parts []string
+		for _, part := range node.Content[1].Content {
+			if text, ok = joined(part); !ok {
+				return "", false
+			}
+			parts = append(parts, text)
+		}
+		return strings.Join(parts, node.Content[0].Value), true
+	}
+	return "", false
 }
 
 // filled returns a text with values, "" if one of them is not known. The first map that has a value

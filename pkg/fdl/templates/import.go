@@ -29,6 +29,9 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, flow.Problems
 	if f.template != nil && f.File == "" {
 		var problem string
 		text, replaces, problem = i.definition(f.definition)
+		if isOfAWS(f.Kind) {
+			problem = strings.Replace(problem, ", Fn::Replace", "", 1) // a function of ROS
+		}
 		outer = f.template.outside(f.definition, string(text))
 		if problem != "" {
 			return Filled{Text: file, outer: outer}, flow.Problems{{Position: outer(flow.Position{Line: 1, Column: 1}), Message: problem}}
@@ -95,8 +98,16 @@ func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Nod
 		i.isFilled = true
 		maps.Copy(i.values, i.template.of(mapping))
 		return []byte(inside), nil, ""
+	case function == "Fn::Join":
+		if text, ok := joined(node); ok {
+			i.isFilled = true
+			return []byte(text), nil, ""
+		}
+		return nil, nil, "a part of Fn::Join is not known; allowed: a text, Ref, Fn::GetAtt, Fn::ImportValue, Fn::Join, and Fn::Sub with a text alone"
 	case function == "Fn::Replace":
 		return []byte(inside), mapping, ""
+	case child(node, "Bucket") != nil:
+		return nil, nil, "the definition is an object in S3; download it, and use the file in place of the template"
 	case function == "Ref":
 		i.names = append(i.names, inside)
 		if value, known := i.values[inside]; known {
@@ -113,7 +124,7 @@ func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Nod
 			return text, nil, ""
 		}
 	}
-	return nil, nil, "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Replace or Ref"
+	return nil, nil, "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join, Fn::Replace or Ref"
 }
 
 // toBlocks writes a machine without braces, in which "${Name}" would need quotes.

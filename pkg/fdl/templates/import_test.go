@@ -44,6 +44,7 @@ func TestImport(t *testing.T) {
 		"an attribute of a flow":      {`{Fn::Sub: "a: !GetAtt G.Name"}`, "a: gee"},
 		"a reference to a named flow": {`{Fn::Sub: "a: !Ref flow/G"}`, "a: acs:fnf:::flow/gee"},
 		"an attribute in a mapping":   {`{Fn::Sub: ["a: ${C}", {C: {Fn::GetAtt: [G, Name]}}]}`, "a: gee"},
+		"Fn::Join":                    {`{Fn::Join: [": ", [a, {Ref: Size}]]}`, "a: 3"},
 		"Fn::Replace":                 {`{Fn::Replace: [{<a>: 1, <b>: {Ref: Size}}, "a: x-<a>-<b>-${Size}"]}`, "a: x-1-3-${Size}"},
 		"Fn::Replace in a value":      {`{Fn::Replace: [{<a>: "x<b><a>", <b>: {Ref: Size}}, "a: <a>-<b>"]}`, `a: "x3<a>-3"`},
 		"Fn::Replace of nothing":      {`{Fn::Replace: [{}, "a: x"]}`, "a: x"},
@@ -77,8 +78,8 @@ func TestImportReportsWhatIsUnknown(t *testing.T) {
 		`{Fn::Sub: "a: !Ref Sizes"}`:                     `!Ref Sizes has no value; did you mean "Size"? (give --var Sizes=VALUE)`,
 		`{Fn::Replace: [{<a>: {Ref: Stage}}, "a: <a>"]}`: "<a> has no value (give --var Stage=VALUE)",
 		`{Ref: Stage}`:                                   "parameter Stage has no value (give --var Stage=VALUE)",
-		`[1]`:                                            "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Replace or Ref",
-		`{Fn::Join: ["", [a]]}`:                          "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Replace or Ref",
+		`[1]`:                                            "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join, Fn::Replace or Ref",
+		`{Fn::Join: ["", [a, !Ref Stage]]}`:              noValue("Stage"),
 		`{Fn::Sub: "a: !Ref\n  Size"}`:                   "!Ref stands on several lines, or with escapes; write it on one line",
 	} {
 		_, problems := templates.Find([]byte(resources+definition+"}}\n"), nil)[0].Import(nil, nil)

@@ -326,10 +326,11 @@ func inFlow(p flow.Problem, path string) string { return p.Format(strings.TrimPr
 
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {
-	return &view.Failure{
-		Exit: view.ExitUsage, Why: flow.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
-		Try: "correct the places above, then: waitless validate " + f.argument(),
+	try := "correct the places above, then: waitless validate " + f.argument()
+	if f.template == "" && len(templates.Find(f.text, nil)) > 0 {
+		try = "waitless validate " + f.path + " --import"
 	}
+	return &view.Failure{Exit: view.ExitUsage, Why: flow.Count(len(f.mistakes()), "problem"), Lines: f.lines(), Try: try}
 }
 
 // argument returns the argument that names the flow on the command line.

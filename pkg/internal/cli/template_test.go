@@ -207,6 +207,8 @@ func TestImport(t *testing.T) {
 		"import-no-value":      {"validate", folder + "ros.yaml", "--import"},
 		"import-no-stack":      {"validate", folder + "funcraft.yml", "--import=Greet"},
 		"import-not-asked":     {"validate", folder + "ros.yaml", folder + "s.yaml", folder + "flows/resize.yml"},
+		"import-not-asked-one": {"validate", folder + "funcraft.yml"},
+		"import-s3":            {"validate", writeFile(t, "s3.yml", "Resources: {M: {Type: 'AWS::StepFunctions::StateMachine', Properties: {DefinitionS3Location: {Bucket: b, Key: k}}}}"), "--import"},
 		"import-mistake":       {"validate", folder + "ros.yaml", "--import", "--var", "Stage=x y", "--var", "Seconds=soon"},
 		"import-no-definition": {"validate", writeFile(t, "t.yml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {Definition: [1]}}}"), "--import"},
 	} {
