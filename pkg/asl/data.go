@@ -36,6 +36,7 @@ type data struct {
 	iteration *mapData // of the iterations that the state is in, if any
 	isTask    bool
 
+	fixed     value.Value // Result of a Pass, missing without one
 	input     pathField
 	params    *template
 	work      func(e *evaluation, v value.Value) (value.Value, error) // of the effective input; nil for v

@@ -95,6 +95,7 @@ type parser struct {
 	read     []variableRead
 	assigned map[string]bool
 	assigns  []assignment
+	paths    []pathRead // in fields whose value the states before a state make
 	// scope has the number of each fork and branch around the state, the outermost first; a state
 	// does not assign variables of an outer one.
 	scope     []int
@@ -315,6 +316,8 @@ type jump struct {
 	state string // that has it
 	field string
 	to    **flow.Step
+	// caught is the number of the entry of Catch, from 1 on, that has it.
+	caught int
 }
 
 func (s *seriesParser) read(e document.Entry) {
@@ -340,41 +343,24 @@ func (s *seriesParser) read(e document.Entry) {
 	s.stateOf(step, e.Value)
 }
 
-// connect looks the names of states up, and warns of states that none leads to.
+// connect looks the names of states up, and warns of ways that lead nowhere.
 func (s *seriesParser) connect() {
-	reached := map[string]bool{}
-	if len(s.series.Steps) > 0 {
-		reached[s.series.Steps[0].Name] = true
-	}
+	outer := s.state
 	for _, j := range s.jumps {
 		name, _ := j.at.Text()
-		if name != j.state {
-			reached[name] = true
+		s.state = j.state
+		*j.to = s.steps[name]
+		if _, exists := s.parser.names[name]; *j.to != nil || slices.Contains(s.names, name) {
+			continue
+		} else if exists {
+			s.Problem(j.at.Pos, "%s: %s is %q, which is in another States object; allowed: %s", s.place(), j.field, name, strings.Join(s.names, ", "))
+			continue
 		}
-		if *j.to = s.steps[name]; *j.to == nil {
-			outer := s.state
-			s.state = j.state
-			s.lost(j, name)
-			s.state = outer
-		}
-	}
-	for _, step := range s.series.Steps {
-		if !reached[step.Name] {
-			outer := s.state
-			s.state = step.Name
-			s.warn(step.Position, "no state leads to it, so it never runs")
-			s.state = outer
-		}
-	}
-}
-
-func (s *seriesParser) lost(j jump, name string) {
-	if _, exists := s.parser.names[name]; exists && !slices.Contains(s.names, name) {
-		s.Problem(j.at.Pos, "%s: %s is %q, which is in another States object; allowed: %s", s.place(), j.field, name, strings.Join(s.names, ", "))
-		return
-	}
-	if !slices.Contains(s.names, name) {
 		s.Problem(j.at.Pos, "%s: %s is %s, which is no state%s", s.place(), j.field, described(j.at), similar.MeantOrKnown(name, s.names))
+	}
+	s.state = outer
+	if len(s.Problems.Errors()) == 0 {
+		s.checkWays()
 	}
 }
 
@@ -436,6 +422,7 @@ func (p *parser) pathOf(n *document.Node, what string) *path {
 		return &path{}
 	}
 	p.noteReads(n, reads)
+	p.paths = append(p.paths, pathRead{n.Pos, p.state, what, parsed})
 	return parsed
 }
 

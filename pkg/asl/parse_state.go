@@ -1,9 +1,11 @@
 package asl
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
@@ -87,8 +89,8 @@ func (s *seriesParser) stateOf(step *flow.Step, n *document.Node) {
 		step.Kind = s.forMap(step, d, n)
 	}
 	if handlers := step.Handlers(); handlers != nil {
-		handlers.Retry = s.retry(n)
-		s.catch(handlers, d, n)
+		handlers.Retry = s.retry(step, n)
+		s.catch(step, handlers, d, n)
 	}
 	if strings.HasPrefix(fields, "Next") {
 		s.next(step, n)
@@ -107,7 +109,7 @@ func (s *seriesParser) next(step *flow.Step, n *document.Node) {
 	case next != nil && step.End:
 		s.Problem(next.Pos, "%s: it has both Next and End; write one of them", s.place())
 	case next != nil:
-		s.jumps = append(s.jumps, jump{next, step.Name, "Next", &step.Next})
+		s.jumps = append(s.jumps, jump{next, step.Name, "Next", &step.Next, 0})
 	case !step.End && !n.Partial:
 		s.Problem(n.Pos, "%s: it has neither Next nor End; write \"Next\": STATE, or \"End\": true", s.place())
 	}
@@ -227,6 +229,7 @@ func (p *parser) pass(d *data, n *document.Node) {
 	d.result = func(f *flow.Frame) value.Value { return f.Input }
 	if result := n.Get("Result"); result != nil {
 		constant := result.Value()
+		d.fixed = constant
 		d.result = func(*flow.Frame) value.Value { return constant }
 	}
 }
@@ -249,14 +252,14 @@ func (s *seriesParser) choice(d *data, n *document.Node) *flow.Choice {
 		}
 		d.choices = append(d.choices, exitData{produced: s.produced(item), assign: s.assign(item)})
 		if next := item.Get("Next"); next != nil {
-			s.jumps = append(s.jumps, jump{next, s.state, "Next", &branch.Goto})
+			s.jumps = append(s.jumps, jump{next, s.state, "Next", &branch.Goto, 0})
 		} else if item.Kind == document.Mapping && !item.Partial {
 			s.Problem(item.Pos, "%s: a rule has no Next; write the state that follows", s.place())
 		}
 	}
 	if otherwise := n.Get("Default"); otherwise != nil {
 		choice.Default = &flow.Branch{}
-		s.jumps = append(s.jumps, jump{otherwise, s.state, "Default", &choice.Default.Goto})
+		s.jumps = append(s.jumps, jump{otherwise, s.state, "Default", &choice.Default.Goto, 0})
 	}
 	d.work = choiceWork(rules, choice.Default != nil)
 	return choice
@@ -341,6 +344,10 @@ func (p *parser) wait(d *data, n *document.Node) *flow.Wait {
 		}
 	default:
 		wait.Duration = p.seconds(n, "Seconds", 0)
+		if limit := cmp.Or(p.flow.Timeout, life); wait.Duration >= limit {
+			p.warn(found.Value.Pos, "it waits for %d seconds, and the machine ends after %d; write fewer, or raise TimeoutSeconds of the machine",
+				wait.Duration/time.Second, limit/time.Second)
+		}
 	}
 	return wait
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
-	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -80,7 +79,7 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
 	case pattern != "" && !isToken:
 		p.Problem(field.Pos, "%s: %s with .%s is not served yet; write the task in FDL: waitless docs from-step-functions", p.place(), base, pattern)
-	case base == "lambda:invoke":
+	case base == lambdaInvoke:
 		p.invoke(task, d, n)
 		p.awaitToken(task, d, n, isToken)
 	case slices.Contains([]string{"apigateway", "http", "eks"}, service) || !flow.IsIntegration(base):
@@ -103,6 +102,8 @@ func (p *parser) awaitToken(task *flow.Task, d *data, n *document.Node, isToken 
 		p.warn(n.Get("Resource").Pos, "%s do not read the token from the context object, so only its deadline ends the state", p.argumentsField())
 	}
 }
+
+const lambdaInvoke = "lambda:invoke"
 
 // tokenSuffix ends the Resource of a task that waits for its token.
 const tokenSuffix = ".waitForTaskToken"
@@ -164,7 +165,7 @@ func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
 	if params == nil {
 		return
 	}
-	task.Integration = "lambda:invoke"
+	task.Integration = lambdaInvoke
 	if text, _ := params.Text(); !p.isQueryText(text) {
 		p.invoked(task, params)
 	}
@@ -299,12 +300,6 @@ func (p *parser) errorEquals(n *document.Node, last bool) []string {
 		if name == errorAll && (!last || len(items) > 1) {
 			p.Problem(item.Pos, "%s: %s stands alone, and in the last entry; move it to an entry behind the others", p.place(), errorAll)
 		}
-		if strings.HasPrefix(name, "States.") && !slices.Contains(errorNames, name) {
-			p.Problem(item.Pos, "%s: error %q is unknown%s", p.place(), document.Shortened(name), similar.MeantOrKnown(name, errorNames))
-		}
-		if name == errorRuntime || name == errorDataLimit {
-			continue
-		}
 		if strings.EqualFold(name, "ALL") || name == "*" {
 			p.warn(item.Pos, "error %q matches no other name; write %q for every error", name, errorAll)
 		}
@@ -312,7 +307,7 @@ func (p *parser) errorEquals(n *document.Node, last bool) []string {
 	return names
 }
 
-func (p *parser) retry(n *document.Node) (policies []flow.Retry) {
+func (p *parser) retry(step *flow.Step, n *document.Node) (policies []flow.Retry) {
 	field := n.Get("Retry")
 	if field == nil {
 		return nil
@@ -320,6 +315,7 @@ func (p *parser) retry(n *document.Node) (policies []flow.Retry) {
 	if field.Kind != document.Sequence {
 		p.unfit(field, "Retry", "an array of objects with ErrorEquals")
 	}
+	var before []string
 	for i, item := range field.Items {
 		if item.Kind != document.Mapping {
 			p.unfit(item, "an entry of Retry", "an object with ErrorEquals")
@@ -350,12 +346,14 @@ func (p *parser) retry(n *document.Node) (policies []flow.Retry) {
 				p.unfit(jitter, "JitterStrategy", `"FULL" or "NONE"`)
 			}
 		}
+		p.checkErrors(step, item, before)
+		before = append(before, policy.Errors...)
 		policies = append(policies, policy)
 	}
 	return policies
 }
 
-func (s *seriesParser) catch(h *flow.Handlers, d *data, n *document.Node) {
+func (s *seriesParser) catch(step *flow.Step, h *flow.Handlers, d *data, n *document.Node) {
 	field := n.Get("Catch")
 	if field == nil {
 		return
@@ -371,6 +369,7 @@ func (s *seriesParser) catch(h *flow.Handlers, d *data, n *document.Node) {
 	if s.isQuery {
 		allowed[2] = "Output"
 	}
+	var before []string
 	for i, item := range field.Items {
 		if item.Kind != document.Mapping {
 			s.unfit(item, "an entry of Catch", "an object with ErrorEquals and Next")
@@ -378,9 +377,11 @@ func (s *seriesParser) catch(h *flow.Handlers, d *data, n *document.Node) {
 		}
 		s.fields(item, "an entry of Catch", allowed...)
 		h.Catch[i].Errors = s.errorEquals(item, i == len(field.Items)-1)
+		s.checkErrors(step, item, before)
+		before = append(before, h.Catch[i].Errors...)
 		d.catches[i] = exitData{s.resultPath(item), s.produced(item), s.assign(item)}
 		if next := s.required(item, "Next"); next != nil {
-			s.jumps = append(s.jumps, jump{next, s.state, "Next", &h.Catch[i].Goto})
+			s.jumps = append(s.jumps, jump{next, s.state, "Next", &h.Catch[i].Goto, i + 1})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/asl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // TestParseReports finds mistakes that Step Functions refuses, too.
@@ -35,5 +36,67 @@ func TestParseReports(t *testing.T) {
 		if parsed, problems := asl.Parse([]byte(text)); parsed == nil {
 			t.Errorf("%s: %v", text, problems)
 		}
+	}
+}
+
+// TestParseWarns finds what Step Functions accepts and what then never matches, and nothing else.
+func TestParseWarns(t *testing.T) {
+	t.Parallel()
+	const task = `"Type": "Task", "Resource": "arn:aws:lambda:::function:f"`
+	const made = `"A": {"Type": "Pass", "Result": {"name": 1}, "Next": "B"}`
+	catch := func(entries string) string {
+		return `"A": {` + task + `, "Catch": [` + entries + `], "End": true}, "B": {"Type": "Succeed"}`
+	}
+	for states, want := range map[string][]string{
+		`"A": {"Type": "Succeed"}, "B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Pass", "Next": "B"}`: {
+			`state "B": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`,
+			`state "C": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`},
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "A"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}`: {
+			`state "A": the states behind it lead to no end`},
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
+		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]}`:                                                                             nil,
+		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`):                                                                                                            {`no entry handles States.Runtime; remove it`},
+		catch(`{"ErrorEquals": ["E"], "Next": "B"}, {"ErrorEquals": ["F", "E"], "Next": "B"}`): {
+			`an entry before it has error "E", too, so this one never matches; remove it`},
+		catch(`{"ErrorEquals": ["States.TaskFailed"], "Next": "B"}, {"ErrorEquals": ["States.Timeout", "E"], "Next": "B"}, {"ErrorEquals": ["States.ALL"], "Next": "B"}`): {
+			`an entry before it has States.TaskFailed, which matches error "E", too; move this entry before it`},
+		catch(`{"ErrorEquals": ["States.NoChoiceMatched", "States.BranchFailed", "States.HeartbeatTimeout"], "Next": "B"}`): {
+			`the state never fails with error "States.NoChoiceMatched"`, `the state never fails with error "States.BranchFailed"`,
+			`the state never fails with error "States.HeartbeatTimeout"`},
+		catch(`{"ErrorEquals": ["States.Timout"], "Next": "B"}`): {
+			`the state never fails with error "States.Timout"; did you mean "States.Timeout"?; remove it, or write an error that it may have`},
+		`"A": {"Type": "Parallel", "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Fail", "Error": "E"}}}], "End": true,
+			"Retry": [{"ErrorEquals": ["F"]}], "Catch": [{"ErrorEquals": ["E"], "Next": "C"}]}, "C": {"Type": "Succeed"}`: {
+			`the state never fails with error "F"`},
+		`"A": {"Type": "Wait", "Seconds": 31622400, "End": true}`: {`it waits for 31622400 seconds, and the machine ends after 31622400`},
+		`"A": {"Type": "Wait", "Seconds": 31622399, "End": true}`: nil,
+		made + `, "B": {"Type": "Wait", "SecondsPath": "$.nam", "End": true}`: {
+			`state "B": SecondsPath: path $.nam leads to no value: no state before makes "nam"; did you mean "name"?`},
+		made + `, "B": {"Type": "Pass", "Parameters": {"x": {"y.$": "States.Format('{}', $.none)"}}, "End": true}`: {
+			`state "B": Parameters/x: y.$: path $.none leads to no value`},
+		made + `, "B": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsPresent": true, "Next": "A"}], "Default": "C"}, "C": {"Type": "Succeed"}`: nil,
+		made + `, "B": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "f"}, "ResultPath": "$.r", "Next": "C"},
+			"C": {"Type": "Pass", "InputPath": "$.r", "Parameters": {"a.$": "$.a"}, "Next": "D"}, "D": {"Type": "Pass", "InputPath": "$.b", "End": true}`: {
+			`state "D": InputPath: path $.b leads to no value: no state before makes "b"`},
+		`"A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "f"}, "Next": "B",
+			"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}]}, "B": {"Type": "Pass", "InputPath": "$.payload", "Next": "C"},
+			"C": {"Type": "Pass", "InputPath": "$.Cause", "End": true}`: {
+			`state "B": InputPath: path $.payload leads to no value: no state before makes "payload"; did you mean "Payload"?`},
+		made + `, "B": {"Type": "Pass", "InputPath": "$.name", "Next": "C"}, "C": {"Type": "Pass", "InputPath": "$.any", "End": true}`:              nil,
+		made + `, "B": {` + task + `, "Next": "C"}, "C": {"Type": "Pass", "Parameters": {"a.$": "$.any", "b.$": "$$.Execution.Name"}, "End": true}`: nil,
+	} {
+		_, problems := asl.Parse([]byte(`{"StartAt": "A", "States": {` + states + `}}`))
+		for i, p := range problems {
+			if i >= len(want) || p.Severity != flow.SeverityWarning || !strings.Contains(p.Message, want[i]) {
+				t.Errorf("%s: %s; want %q", states, p.Format("m"), want)
+			}
+		}
+		if len(problems) < len(want) {
+			t.Errorf("%s: %v; want %q", states, problems, want)
+		}
+	}
+	const timed = `{"TimeoutSeconds": 60, "StartAt": "A", "States": {"A": {"Type": "Wait", "Seconds": 60, "End": true}}}`
+	if _, problems := asl.Parse([]byte(timed)); len(problems) != 1 || !strings.Contains(problems[0].Message, "the machine ends after 60; write fewer, or raise TimeoutSeconds") {
+		t.Errorf("%v", problems)
 	}
 }

@@ -87,5 +87,8 @@ func (p *parser) expression(n *document.Node, what string) expression {
 		return constant{value.Null()}
 	}
 	p.noteReads(n, reads)
+	if field, _, _ := strings.Cut(what, "/"); strings.HasPrefix(field, "Parameters") || strings.HasPrefix(field, "ItemSelector") {
+		p.paths = append(p.paths, pathRead{n.Pos, p.state, what, parsed})
+	}
 	return parsed
 }

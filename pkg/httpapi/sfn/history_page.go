@@ -127,8 +127,10 @@ func (h handler) nextEvents(ctx context.Context, id engine.ID, page *history, to
 	}
 	read, err := h.Executions.HistoryFrom(ctx, id, first, func(e machine.Event) bool {
 		page.add(e)
-		before, _ := slices.BinarySearch(page.ids, token.bound) // the page before has the first events of its last checkpoint
-		page.drop(before)
+		for len(page.ids) > 0 && page.ids[0] < token.bound { // is on the page before
+			page.size -= page.sizes[0]
+			page.events, page.ids, page.sizes = page.events[1:], page.ids[1:], page.sizes[1:]
+		}
 		return len(page.ids) >= limit || page.size >= h.fullPage()
 	})
 	response := object{}
@@ -138,14 +140,6 @@ func (h handler) nextEvents(ctx context.Context, id engine.ID, page *history, to
 	}
 	response["events"] = page.events
 	return response, err
-}
-
-// drop forgets the first events.
-func (h *history) drop(n int) {
-	for _, size := range h.sizes[:n] {
-		h.size -= size
-	}
-	h.events, h.ids, h.sizes = h.events[n:], h.ids[n:], h.sizes[n:]
 }
 
 // lastEvents returns events from an id on backwards. The first page reads the whole history, and
