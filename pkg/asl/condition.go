@@ -34,13 +34,13 @@ func choiceWork(rules []rule, hasDefault bool) func(e *evaluation, v value.Value
 				return value.Value{}, err
 			}
 			if ok {
-				return value.Object(value.Member{Key: keyIndex, Value: value.Int(int64(i))}), nil
+				return value.ObjectFrom([]value.Member{{Key: keyIndex, Value: value.Int(int64(i))}}), nil
 			}
 		}
 		if !hasDefault {
 			return value.Value{}, &stateError{errorNoChoice, "no rule of Choices holds, and there is no Default"}
 		}
-		return value.Object(value.Member{Key: keyIndex, Value: value.Int(int64(len(rules)))}), nil
+		return value.ObjectFrom([]value.Member{{Key: keyIndex, Value: value.Int(int64(len(rules)))}}), nil
 	}
 }
 

@@ -83,7 +83,7 @@ func (p pathField) of(e *evaluation, v value.Value) (value.Value, error) {
 
 // evaluation returns the values that expressions of the state read.
 func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
-	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, query: d.isQuery, source: source, drawn: new(int)}
+	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, query: d.isQuery, source: source}
 	local, input := f.Lookup.Open(f.Outer.Local), f.Outer.Input
 	if d.around != inMachine {
 		input = f.Lookup.Open(input)
@@ -163,14 +163,14 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 		if exit.Output, err = d.input.of(e, e.data); err != nil {
 			return exit, err
 		}
-		if exit.Local, err = assigned(d.chosen(e).assign, e.with(exit.Output)); err != nil {
+		if exit.Local, err = e.assigned(d.chosen(e).assign, exit.Output); err != nil {
 			return exit, err
 		}
 		exit.Output, err = d.output.of(e, exit.Output)
 		return exit, err
 	}
 	result := d.result(e.frame)
-	if exit.Local, err = assigned(d.assign, e.with(result)); err != nil {
+	if exit.Local, err = e.assigned(d.assign, result); err != nil {
 		return exit, err
 	}
 	if d.selector != nil {
@@ -196,19 +196,19 @@ func (d *data) chosen(e *evaluation) exitData {
 
 // exit returns the end of a state with JSONata, with an output that Output replaces.
 func (x exitData) exit(e *evaluation, output value.Value) (exit flow.Exit, err error) {
-	if exit.Local, err = assigned(x.assign, e); err == nil && x.produced != nil {
+	if exit.Local, err = e.assigned(x.assign, e.data); err == nil && x.produced != nil {
 		output, err = x.produced.eval(e)
 	}
 	exit.Output = output
 	return exit, err
 }
 
-// assigned returns the variables that the template assigns, missing for none.
-func assigned(t *template, e *evaluation) (value.Value, error) {
+// assigned returns the variables that the template assigns from a current value, missing for none.
+func (e *evaluation) assigned(t *template, data value.Value) (value.Value, error) {
 	if t == nil {
 		return value.Missing(), nil
 	}
-	return t.eval(e)
+	return t.eval(e.with(data))
 }
 
 // Caught implements [flow.Data].
@@ -226,7 +226,7 @@ func (d *data) Caught(f *flow.Frame, entry int, failure token.Outcome) (exit flo
 	if d.isQuery {
 		e.errorOutput = output
 		exit, err = c.exit(e, output)
-	} else if exit.Local, err = assigned(c.assign, e.with(output)); err == nil {
+	} else if exit.Local, err = e.assigned(c.assign, output); err == nil {
 		exit.Output, err = c.placed.place(e, output)
 	}
 	if err != nil {
@@ -264,7 +264,11 @@ func join(lookup *value.Lookup, local value.Value, exit flow.Exit) value.Value {
 	if !exit.Local.IsMissing() {
 		vars = value.Merge(lookup.Open(vars), lookup.Open(exit.Local))
 	}
-	return value.Object(value.Member{Key: keyData, Value: exit.Output}, value.Member{Key: keyVars, Value: vars})
+	members := []value.Member{{Key: keyData, Value: exit.Output}}
+	if !vars.IsMissing() {
+		members = append(members, value.Member{Key: keyVars, Value: vars})
+	}
+	return value.ObjectFrom(members)
 }
 
 // resultPath is where a result goes in the input of a state.

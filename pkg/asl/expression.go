@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -30,15 +31,17 @@ type evaluation struct {
 	// missing where they have no value.
 	query               bool
 	result, errorOutput value.Value
-	// drawn counts random values, and source says which part of the state draws them.
-	drawn  *int
+	// drawn counts random values, and source says which part of the state draws them. The first
+	// evaluation of the part, from which others are made, counts.
+	drawn  int
+	first  *evaluation // nil for the first one
 	source string
 }
 
 // with returns the evaluation with another current value.
 func (e *evaluation) with(data value.Value) *evaluation {
 	other := *e
-	other.data = data
+	other.data, other.first = data, cmp.Or(e.first, e)
 	return &other
 }
 
@@ -92,8 +95,9 @@ func (e *evaluation) contextObject() value.Value {
 
 // random returns bits that look random and are the same if the same evaluation is repeated.
 func (e *evaluation) random() [sha256.Size]byte {
-	*e.drawn++
-	return sha256.Sum256(fmt.Append(nil, "random\x00", e.frame.Context().Step.Seed, "\x00", e.source, "\x00", *e.drawn))
+	first := cmp.Or(e.first, e)
+	first.drawn++
+	return sha256.Sum256(fmt.Append(nil, "random\x00", e.frame.Context().Step.Seed, "\x00", e.source, "\x00", first.drawn))
 }
 
 // stateError is the failure of a state that cannot compute its data.

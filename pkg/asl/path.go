@@ -30,16 +30,20 @@ const (
 // segment selects from each value that the segments before it selected.
 type segment struct {
 	text string // as messages show it
-	// one is set for a segment that selects at most one value.
-	one bool
-	// deep says that it also selects from all values inside: "..".
-	deep   bool
+	// one returns the selected value, or missing, for a segment that selects at most one value.
+	one func(v value.Value) value.Value
+	// choose returns the selected values of another segment, which also selects from all values
+	// inside if it is deep: "..".
 	choose func(e *evaluation, v value.Value) []value.Value
+	deep   bool
 }
+
+// single reports whether the segment selects at most one value.
+func (s segment) single() bool { return s.one != nil && !s.deep }
 
 // definite reports whether the path selects exactly one value, or fails.
 func (p *path) definite() bool {
-	return !slices.ContainsFunc(p.segments, func(s segment) bool { return !s.one })
+	return !slices.ContainsFunc(p.segments, func(s segment) bool { return !s.single() })
 }
 
 // eval returns the selected value: a list if the path is not definite. A definite path without a
@@ -49,31 +53,42 @@ func (p *path) eval(e *evaluation) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	selected, read := []value.Value{root}, ""
-	for _, s := range p.segments {
-		read += s.text
-		var next []value.Value
-		for _, v := range selected {
-			next = append(next, e.choose(s, v)...)
+	if !p.definite() {
+		selected := []value.Value{root}
+		for _, s := range p.segments {
+			var next []value.Value
+			for _, v := range selected {
+				next = append(next, e.choose(s, v)...)
+			}
+			selected = next
 		}
-		if len(next) == 0 && p.definite() && len(e.lookup.Load) == 0 {
-			return value.Value{}, runtimeError("path %s leads to no value: there is no %s", p.text, read)
-		}
-		selected = next
-	}
-	switch {
-	case !p.definite():
 		return value.Array(selected...), nil
-	case len(selected) == 0: // a value has to be loaded
-		return value.Null(), nil
 	}
-	return selected[0], nil
+	for i, s := range p.segments {
+		root = s.one(e.lookup.Open(root))
+		switch {
+		case len(e.lookup.Load) > 0:
+			return value.Null(), nil
+		case root.IsMissing():
+			read := ""
+			for _, before := range p.segments[:i+1] {
+				read += before.text
+			}
+			return root, runtimeError("path %s leads to no value: there is no %s", p.text, read)
+		}
+	}
+	return root, nil
 }
 
 // choose returns the values that a segment selects from v.
 func (e *evaluation) choose(s segment, v value.Value) []value.Value {
 	v = e.lookup.Open(v)
-	selected := s.choose(e, v)
+	var selected []value.Value
+	if s.one == nil {
+		selected = s.choose(e, v)
+	} else if member := s.one(v); !member.IsMissing() {
+		selected = append(selected, member)
+	}
 	if s.deep {
 		for _, m := range v.Members() {
 			selected = append(selected, e.choose(s, m.Value)...)
@@ -83,7 +98,11 @@ func (e *evaluation) choose(s segment, v value.Value) []value.Value {
 }
 
 func keySegment(keys ...string) segment {
-	return segment{text: "['" + strings.Join(keys, "','") + "']", one: len(keys) == 1, choose: func(_ *evaluation, v value.Value) (selected []value.Value) {
+	text := "['" + strings.Join(keys, "','") + "']"
+	if len(keys) == 1 {
+		return segment{text: text, one: func(v value.Value) value.Value { return v.Get(keys[0]) }}
+	}
+	return segment{text: text, choose: func(_ *evaluation, v value.Value) (selected []value.Value) {
 		for _, key := range keys {
 			if member := v.Get(key); !member.IsMissing() {
 				selected = append(selected, member)
@@ -104,13 +123,19 @@ func allSegment() segment {
 
 func indexSegment(indices ...int) segment {
 	text := strings.ReplaceAll(fmt.Sprint(indices), " ", ",")
-	return segment{text: text, one: len(indices) == 1, choose: func(_ *evaluation, v value.Value) (selected []value.Value) {
+	element := func(v value.Value, index int) value.Value {
+		if v.Kind() == value.KindArray && index < 0 {
+			index += v.Len()
+		}
+		return v.At(index)
+	}
+	if len(indices) == 1 {
+		return segment{text: text, one: func(v value.Value) value.Value { return element(v, indices[0]) }}
+	}
+	return segment{text: text, choose: func(_ *evaluation, v value.Value) (selected []value.Value) {
 		for _, index := range indices {
-			if v.Kind() == value.KindArray && index < 0 {
-				index += v.Len()
-			}
-			if element := v.At(index); !element.IsMissing() {
-				selected = append(selected, element)
+			if found := element(v, index); !found.IsMissing() {
+				selected = append(selected, found)
 			}
 		}
 		return selected
@@ -261,7 +286,8 @@ func (s *scanner) path() *path {
 			p.segments = append(p.segments, s.member())
 		default:
 			p.text = s.text[start:s.at]
-			s.reads.item = s.reads.item || p.root == rootContext && (len(p.segments) == 0 || !p.segments[0].one || p.segments[0].text == "['Map']")
+			readsMember := len(p.segments) > 0 && p.segments[0].single()
+			s.reads.item = s.reads.item || p.root == rootContext && (!readsMember || p.segments[0].text == "['Map']")
 			return p
 		}
 	}
@@ -275,7 +301,7 @@ func (s *scanner) deepSegment() segment {
 	} else {
 		inner = s.member()
 	}
-	inner.text, inner.one, inner.deep = ".."+inner.text, false, true
+	inner.text, inner.deep = ".."+inner.text, true
 	return inner
 }
 

@@ -239,7 +239,7 @@ func (s *seriesParser) checkPath(read pathRead, in members) {
 			s.checkPath(read, in)
 		}
 	case *path:
-		if in == nil || e.root != rootData || len(e.segments) == 0 || !e.segments[0].one || e.segments[0].deep {
+		if in == nil || e.root != rootData || len(e.segments) == 0 || !e.segments[0].single() {
 			return
 		}
 		key, ok := strings.CutPrefix(e.segments[0].text, "['")
