@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,6 +35,7 @@ type StartRequest struct {
 	// step.
 	Redriven *machine.Redriven
 	series   []machine.Series // with Redriven; see [machine.RedrivePoint]
+	results  *machine.Results // with Redriven; see [machine.RedrivePoint]
 	left     time.Time        // with Redriven: the start of the execution that it goes on from
 }
 
@@ -116,7 +118,8 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	now := c.Now()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.Limits)
-	state.Parent, state.Notify, state.Redriven, state.Series, state.Trace = parent, request.Notify, request.Redriven, request.series, request.Trace
+	state.Parent, state.Notify, state.Trace = parent, request.Notify, request.Trace
+	state.Redriven, state.Series, state.Results = request.Redriven, request.series, request.results
 	wake := Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now, Flow: request.Flow.Name}
 	if due.After(now) {
 		wake.Due = due
@@ -292,6 +295,14 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 		r.States = append(r.States, state)
 		return nil
 	}
+	had := state.Results
+	if had != nil && state.Lane == nil {
+		had = &machine.Results{Step: had.Step, Done: had.Done}
+		loader := r.newValueLoader()
+		if err := loader.fill(ctx, &had.Done); err != nil {
+			return err
+		}
+	}
 	lanes := lanesOf(state.ID(), waiting.Attempt.Number, waiting.Fork().Lanes)
 	if len(lanes) > r.left {
 		record, _, err := r.joined(ctx, state.ID(), waiting)
@@ -311,7 +322,7 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 			continue
 		}
 		if err == nil {
-			r.count(lane, inside, state)
+			r.count(lane, inside, state, had)
 			err = r.add(ctx, inside)
 		}
 		if err != nil {
@@ -319,17 +330,18 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 		}
 	}
 	if state.Lane == nil && r.Unread == 0 && len(lanes) == waiting.Fork().Lanes {
-		r.Items = waiting.Fork().Items
+		r.Items = waiting.Fork().Items + had.DoneBefore(math.MaxInt)
+		r.Done += had.DoneBefore(math.MaxInt)
 	}
 	return nil
 }
 
 // count adds the items of a lane, except for nested lanes.
-func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
+func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State, had *machine.Results) {
 	if parent.Lane != nil {
 		return
 	}
-	done, running := lane.ItemsDone(inside, parent.Waiting.Fork().Items)
+	done, running := lane.ItemsDone(inside, parent.Waiting.Fork().Items, had)
 	r.Done += done
 	if running {
 		r.Running++

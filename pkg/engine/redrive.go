@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
@@ -109,6 +110,17 @@ func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
 		}
 		series.Input, series.Local = value.Detached(series.Input), value.Detached(series.Local)
 	}
+	if had := point.Results; had != nil {
+		if size := had.Outputs.Size(); size > r.Limits.MaxData() {
+			return &Error{CodeInvalid, "", fmt.Errorf("the results of step %q have %d bytes and the limit is %d; go on from an earlier step, or rerun it",
+				point.Step.Name, size, r.Limits.MaxData())}
+		}
+		if err := r.loader.fill(ctx, &had.Done, &had.Outputs); err != nil {
+			return err
+		}
+		had.Done, had.Outputs = value.Detached(had.Done), value.Detached(had.Outputs)
+		start.results = had
+	}
 	start.Redriven, start.series, start.left = point.Redriven(r.ended), point.Series, r.ended.Started
 	return nil
 }
@@ -116,15 +128,16 @@ func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
 // point asks the machine where the execution goes on, and asks again with the values that it must
 // load.
 func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.RedrivePoint, error) {
-	first, events, err := r.events(ctx, id)
+	first, events, err := r.events(ctx, id, r.ended.Events)
 	for err == nil {
 		var load []value.Ref
 		var point machine.RedrivePoint
 		point, load, err = machine.FindRedrive(flow, first, events, r.from, r.loader.loaded)
 		if len(load) == 0 {
 			if err != nil {
-				err = &Error{CodeInvalid, "", err}
+				return point, &Error{CodeInvalid, "", err}
 			}
+			err = r.addResults(ctx, &point, flow, id, events)
 			return point, err
 		}
 		err = r.loader.load(ctx, load)
@@ -132,9 +145,44 @@ func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.Re
 	return machine.RedrivePoint{}, err
 }
 
-// events reads the first state and the events of the execution's own log. Large values are
+// addResults adds the results of the fork that the execution goes on with. A log of format 1 has no
+// place for them.
+func (r *redrive) addResults(ctx context.Context, point *machine.RedrivePoint, flow *flow.Flow, id ID, events []machine.Event) error {
+	if r.WriteFormat <= 1 {
+		point.Results = nil
+		return nil
+	}
+	var logs [][]machine.Event
+	if began := point.Began; began.ID > 0 && began.Lanes == 0 {
+		logs = append(logs, events[began.ID:])
+	}
+	for _, lane := range lanesOf(id, point.Began.ID, point.Began.Lanes) {
+		end, err := r.latestState(ctx, lane.ID())
+		if err == nil {
+			_, events, err = r.events(ctx, lane.ID(), end.Events)
+		}
+		switch {
+		case errors.Is(err, ErrNotFound), CodeOf(err) == CodeDefect: // its items run again
+		case err != nil:
+			return err
+		default:
+			logs = append(logs, events)
+		}
+	}
+	for {
+		load := point.AddResults(flow, logs, r.loader.loaded)
+		if len(load) == 0 {
+			return nil
+		}
+		if err := r.loader.load(ctx, load); err != nil {
+			return err
+		}
+	}
+}
+
+// events reads the first state and the events of a log, which has that many. Large values are
 // references.
-func (r *redrive) events(ctx context.Context, id ID) (first machine.State, events []machine.Event, err error) {
+func (r *redrive) events(ctx context.Context, id ID, count int) (first machine.State, events []machine.Event, err error) {
 	for seq := uint64(0); ; seq += itemsAtOnce {
 		items, err := r.Log.Items(ctx, id, seq, itemsAtOnce)
 		if err != nil {
@@ -153,7 +201,7 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 			break
 		}
 	}
-	if len(events) != r.ended.Events {
+	if len(events) != count {
 		err = &Error{CodeNotFound, "", errors.New("its history was removed while it was read")}
 	}
 	return first, events, err

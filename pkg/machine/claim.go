@@ -23,7 +23,7 @@ func (s *State) waitsForItems() bool { return s.Waiting != nil && s.Waiting.For 
 // gets more, and the lane ends (rule 27).
 func (r forkRun) nextItems() *flow.Step {
 	s := r.state()
-	if s.Share.last().To >= s.Share.Items {
+	if max(s.Share.last().To, s.Share.Ranges[0].Len()*s.Lane.Count) >= s.Share.Items {
 		return r.endFork(*r.innermost())
 	}
 	attempt := Attempt{Step: r.step.Index, Number: s.Events}
@@ -52,7 +52,7 @@ func (r forkRun) claimed(sig ItemsClaimed) *flow.Step {
 		return r.endFork(*r.innermost())
 	}
 	r.independent = true
-	return r.enterItem(sig.Range.From)
+	return r.enterItem(r.results().at(sig.Range.From))
 }
 
 // claimSize returns how many items the lane claims. Any number is correct. If an item may wait, it

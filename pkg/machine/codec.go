@@ -22,7 +22,7 @@ const formatOfShares = 2
 
 // format returns the oldest format that has all of the state.
 func (s *State) format() uint64 {
-	if fork := s.Waiting.Fork(); s.Share != nil || fork != nil && (fork.First > 0 || fork.Closing != nil) {
+	if fork := s.Waiting.Fork(); s.Share != nil || s.Results != nil || fork != nil && (fork.First > 0 || fork.Closing != nil) {
 		return formatOfShares
 	}
 	return 1
@@ -405,6 +405,11 @@ func (c *coder) state(s *State) {
 	c.count(&s.Polls)
 	if c.failed {
 		c.text(&s.FailedStep)
+	}
+	if c.format >= formatOfShares && optional(c, &s.Results) {
+		c.count(&s.Results.Step)
+		c.value(&s.Results.Done)
+		c.value(&s.Results.Outputs)
 	}
 }
 

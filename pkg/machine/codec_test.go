@@ -92,6 +92,9 @@ func (g *items) state() machine.State {
 	if g.r.IntN(2) == 0 {
 		s.Redriven = &machine.Redriven{From: g.text(), Count: g.number() + 1, Step: g.text()}
 	}
+	if g.r.IntN(4) == 0 {
+		s.Results = &machine.Results{Step: g.number() + 1, Done: g.value(), Outputs: g.value()}
+	}
 	if g.r.IntN(2) == 0 {
 		s.Trace = &machine.Trace{Flags: byte(g.r.IntN(4)), Vendor: g.text()}
 		copy(s.Trace.ID[:], g.text())

@@ -45,7 +45,8 @@ func (k forkKind[I]) begin(r *run, step *flow.Step, input value.Value, retried [
 }
 
 func (k forkKind[I]) enterItem(r *run, step *flow.Step, index int) *flow.Step {
-	return forkRun{r, step, k.items}.enterItem(index)
+	fork := forkRun{r, step, k.items}
+	return fork.enterItem(fork.results().at(index))
 }
 
 func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
@@ -96,7 +97,7 @@ func (k forkKind[I]) canWait(w *Waiting) bool {
 	case fork == nil:
 		return w.For == WaitingForItems || w.For == WaitingForRetry
 	}
-	return fork.Lanes >= leastLanes(k.items) && fork.Lanes <= MaxLanes
+	return (fork.Lanes >= leastLanes(k.items) || fork.First > 0 && fork.Lanes > 0) && fork.Lanes <= MaxLanes
 }
 
 // leastLanes is the least number of lanes of a fork. A fork with handlers always runs in lanes: its
@@ -182,10 +183,20 @@ func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
 	if failure != nil {
 		return r.attemptFailed(r.step, w, *failure)
 	}
-	if lanes = min(lanes, items); lanes >= leastLanes(r.items) {
+	s, had := r.state(), r.results()
+	if had != nil && (had.bound(had.Done.Len()-1) > items || items >= mostShared) { // of another list
+		s.Results, had = nil, nil
+	}
+	if items -= had.DoneBefore(items); items == 0 && had != nil {
+		local := value.Missing()
+		if needsOutputs(r.step) {
+			local = r.withResults(value.Array())
+		}
+		return r.exitFork(input, local)
+	}
+	if lanes = min(lanes, items); lanes >= leastLanes(r.items) || had != nil {
 		return r.waitForLanes(w, items, lanes)
 	}
-	s := r.state()
 	r.open(Series{
 		Owner: Owner{Kind: OwnerFork, Step: r.step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
 	})
@@ -202,7 +213,10 @@ func (r forkRun) waitForLanes(w Waiting, items, lanes int) *flow.Step {
 	}
 	r.reserve(lanes, block)
 	fork := &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: items}
-	if items > lanes && lanes > 1 && items < mostShared && r.env.WriteFormat >= formatOfShares {
+	switch {
+	case r.results() != nil && lanes == 1:
+		fork.First = items
+	case r.results() != nil, items > lanes && lanes > 1 && items < mostShared && r.env.WriteFormat >= formatOfShares:
 		fork.First = 1
 	}
 	w.For, w.Entry = fork, r.entry()
@@ -276,8 +290,13 @@ func (r forkRun) endItem(ended Series) *flow.Step {
 	switch own := s.isLane() && len(s.Series) == 1; {
 	case own && s.Share == nil:
 		next = ended.Owner.Branch + s.Lane.Count
-	case own && next == s.Share.last().To:
-		return r.nextItems()
+	case own:
+		had := r.results()
+		position := next - had.DoneBefore(next)
+		if position == s.Share.last().To {
+			return r.nextItems()
+		}
+		next = had.at(position)
 	}
 	return r.enterItem(next)
 }
@@ -412,7 +431,7 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 			return r.fail(r.step, *err)
 		}
 		if w.Fork().First > 0 {
-			return r.exitFork(w.Input, r.inOrder(sig, w.Fork().Items))
+			return r.exitFork(w.Input, r.withResults(r.inOrder(sig, w.Fork().Items)))
 		}
 		return r.exitFork(w.Input, r.interleaved(sig.Outputs))
 	}

@@ -174,7 +174,7 @@ func (x *tx) failedIn(step string) { x.state().FailedStep = step }
 func (x *tx) close(status Status, outcome token.Outcome) {
 	s := x.state()
 	s.Status, s.Output, s.Error, s.Cause = status, outcome.Output, outcome.Error, outcome.Cause
-	s.Series, s.Waiting, s.By, s.Generation = nil, nil, x.env.Cause, x.env.Generation
+	s.Series, s.Results, s.Waiting, s.By, s.Generation = nil, nil, nil, x.env.Cause, x.env.Generation
 	if status != StatusFailed {
 		s.FailedStep = ""
 	}

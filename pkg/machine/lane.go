@@ -65,12 +65,13 @@ func (s *Share) count() (n int) {
 }
 
 // ItemsDone returns how many items the lane has left behind in a state, and whether it runs one.
-// Items is the number of items of all lanes. A lane that failed or was stopped does not say how
-// many it left.
-func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
+// Items is the number of items of all lanes, and had has the results of the fork's parent. A lane
+// that failed or was stopped does not say how many it left.
+func (l Lane) ItemsDone(s State, items int, had *Results) (done int, running bool) {
 	switch {
 	case s.Share != nil && len(s.Series) > 1:
-		return s.Share.count() - s.Share.last().To + s.Series[1].Owner.Branch, true
+		item := s.Series[1].Owner.Branch
+		return s.Share.count() - s.Share.last().To + item - had.DoneBefore(item), true
 	case s.Share != nil && (s.Status == StatusSucceeded || len(s.Series) == 1):
 		return s.Share.count(), false
 	case s.Status == StatusSucceeded:
@@ -166,8 +167,13 @@ func (s State) lane(lane Lane, at time.Time) State {
 	if first := w.Fork().First; first > 0 {
 		share = &Share{Items: w.Fork().Items, Ranges: []Range{{lane.Index * first, (lane.Index + 1) * first}}, Since: at}
 	}
+	results := s.Results
+	if results != nil {
+		results = &Results{Step: results.Step, Done: results.Done}
+	}
 	return State{
-		Lane: &lane, Share: share, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.ForkIndexes(),
+		Lane: &lane, Share: share, Results: results, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace,
+		FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.ForkIndexes(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
 	}

@@ -38,8 +38,8 @@ func TestRandomWalks(t *testing.T) {
 			seen[what]++
 		}
 	}
-	if (seen["room"] == 0 || seen["independent"] == 0 || seen["claims"] == 0) && !testing.Short() {
-		t.Errorf("no item was full, no call was independent, or no lane claimed items: %v", seen)
+	if (seen["room"] == 0 || seen["independent"] == 0 || seen["claims"] == 0 || seen["results with outputs"] == 0) && !testing.Short() {
+		t.Errorf("no item was full, no call was independent, no lane claimed items, or no item had a result: %v", seen)
 	}
 	for what, walked := range map[string]int{
 		"succeeded": ended[machine.StatusSucceeded], "failed": ended[machine.StatusFailed], "timed out": ended[machine.StatusTimedOut],
@@ -374,6 +374,7 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	w.waiting()
 	w.commands(env, next)
 	w.redrive()
+	w.results()
 }
 
 // waiting: whatever happens by itself has a timer.

@@ -22,6 +22,12 @@ type Redriven struct {
 type RedrivePoint struct {
 	Step   *flow.Step // nil for the end of the innermost series
 	Series []Series   // those that were open before the step; none if nothing ran
+	// Results are those that the step keeps if it is a fork, nil for none; see
+	// [RedrivePoint.AddResults].
+	Results *Results
+	// Began is the event that began the last attempt of the fork. It is zero if the fork was left,
+	// or was not entered.
+	Began Event
 }
 
 // RedriveName returns the name that the redrive of an execution has unless it is given another one:
@@ -58,22 +64,33 @@ func stepNamed(flow *flow.Flow, name string) *flow.Step {
 func FindRedrive(
 	flow *flow.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
 ) (p RedrivePoint, load []value.Ref, err error) {
-	r := replay{tx: tx{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}}
-	r.env.Flow = flow
-	r.next.State = State{Redriven: first.Redriven, Series: slices.Clone(first.Series)}
+	r := newReplay(flow, State{Redriven: first.Redriven, Series: slices.Clone(first.Series)}, known)
 	for _, e := range events {
 		if e.Step != NoStep {
 			r.follow(flow.All[e.Step], e)
 		}
 	}
 	p, err = r.point(from)
+	if step := p.Step; step != nil && step.IsFork() {
+		p.Began = r.began[step.Index]
+		if kept := first.Results; kept != nil && kept.Step == step.Index && r.entries <= 1 && !r.exited {
+			p.Results = kept
+		}
+	}
 	return p, r.lookup.Load, err
 }
 
-// replay follows the steps of an execution that are outside of forks. The kernel has the open
-// series.
+func newReplay(flow *flow.Flow, s State, known map[value.Ref]value.Value) *replay {
+	r := &replay{tx: tx{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}, began: map[int]Event{}}
+	r.env.Flow, r.next.State = flow, s
+	return r
+}
+
+// replay follows the steps of an execution that are outside of forks, or the steps of the items of
+// a fork that are outside of forks inside. The kernel has the open series.
 type replay struct {
 	tx
+	fork   *flow.Step           // nil outside of forks
 	inputs map[int]value.Value  // of the steps, as they were entered last
 	points map[int]RedrivePoint // of the steps, as they were entered last
 	last   *flow.Step           // was entered, or has exited, last
@@ -81,22 +98,54 @@ type replay struct {
 	taken  *flow.Branch         // of the last step, if that is a choice whose branch had steps
 	failed *flow.Step           // with it the execution failed
 	caught *Event               // the failure of the last step, which a catch handled
+	// began has the events that began the last attempts of forks that were not left. Entries counts
+	// the entries of steps.
+	began   map[int]Event
+	entries int
 }
 
 func (r *replay) follow(step *flow.Step, e Event) {
 	if e.Type == StepFailed && e.Output.IsMissing() && r.failed == nil {
 		r.failed = step
 	}
-	if len(ForksAround(step)) > 0 {
+	if around := ForksAround(step); len(around) > 0 && around[len(around)-1] != r.fork || len(around) == 0 && r.fork != nil {
 		return
 	}
 	switch e.Type { //nolint:exhaustive // the others neither open nor leave a series
 	case StepEntered:
+		r.entries++
+		r.began[step.Index] = e
 		r.entered(step, e.Input)
+	case StepStarted:
+		r.began[step.Index] = e
 	case StepExited:
+		delete(r.began, step.Index)
 		r.exitedStep(step, e)
 	case StepFailed:
 		r.caught = &e
+	}
+}
+
+// followItem follows an event of a log that runs items of the fork, and adds the output of an item
+// that has ended.
+func (r *replay) followItem(e Event, outputs map[int]value.Value) {
+	if e.Step == NoStep {
+		return
+	}
+	switch of := r.env.Flow.All[e.Step]; {
+	case !e.Type.ofItem() || of != r.fork:
+		r.follow(of, e)
+	case e.Type == BranchEntered, e.Type == IterationEntered:
+		r.next.State.Series = []Series{{Owner: Owner{OwnerItem, of.Index, 0}, Local: value.Object()}}
+		r.caught = nil
+	default:
+		if r.caught != nil { // the entry of the catch has no steps
+			r.join(flow.Exit{Output: r.caught.Output, Local: r.caught.Local})
+		}
+		for len(r.state().Series) > 1 {
+			r.leaveInner()
+		}
+		outputs[e.Index] = r.innermost().Local
 	}
 }
 
@@ -110,7 +159,7 @@ func (r *replay) entered(step *flow.Step, input value.Value) {
 	if r.caught != nil {
 		output = flow.Exit{Output: r.caught.Output, Local: r.caught.Local}
 	}
-	path := ownersOf(step)
+	path := ownersOf(step, r.fork)
 	if r.caught != nil && path[len(path)-1] != (Owner{OwnerCatch, r.caught.Step, path[len(path)-1].Branch}) {
 		r.join(output) // the entry of the catch has no steps
 	}
@@ -121,7 +170,7 @@ func (r *replay) entered(step *flow.Step, input value.Value) {
 		s.Series = append(s.Series, Series{Owner: owner, Input: r.inputs[owner.Step], Local: output.Output})
 	}
 	r.inputs[step.Index] = input
-	r.points[step.Index] = RedrivePoint{step, slices.Clone(s.Series)}
+	r.points[step.Index] = RedrivePoint{Step: step, Series: slices.Clone(s.Series)}
 	r.last, r.exited, r.taken, r.caught = step, false, nil, nil
 }
 
@@ -136,7 +185,7 @@ func (r *replay) leaveInner() {
 
 func (r *replay) exitedStep(step *flow.Step, e Event) {
 	r.taken = nil
-	for depth := len(ownersOf(step)); len(r.state().Series) > depth; {
+	for depth := len(ownersOf(step, r.fork)); len(r.state().Series) > depth; {
 		if owner := r.innermost().Owner; owner.Kind == OwnerChoice && owner.Step == step.Index {
 			r.taken = kindOf(step).(choiceKind).branch(owner.Branch)
 		}
@@ -157,11 +206,11 @@ func (r *replay) point(from string) (RedrivePoint, error) {
 	case r.last == nil && len(r.state().Series) == 0:
 		return RedrivePoint{}, nil
 	case r.last == nil:
-		return RedrivePoint{stepNamed(r.env.Flow, r.state().Redriven.Step), r.state().Series}, nil
+		return RedrivePoint{Step: stepNamed(r.env.Flow, r.state().Redriven.Step), Series: r.state().Series}, nil
 	case !r.exited:
 		return r.points[r.last.Index], nil
 	}
-	return RedrivePoint{r.afterLast(), r.state().Series}, nil
+	return RedrivePoint{Step: r.afterLast(), Series: r.state().Series}, nil
 }
 
 // afterLast is the step after the last one, which has exited.
@@ -206,15 +255,18 @@ func (r *replay) ran() string {
 func outermost(step *flow.Step) *flow.Step { return append(ForksAround(step), step)[0] }
 
 // ownersOf returns the owners of the series that are open around a step outside of forks, the flow
-// first.
-func ownersOf(step *flow.Step) []Owner {
+// first. With a fork they are those around a step in an item of it, the item first.
+func ownersOf(step, fork *flow.Step) []Owner {
 	around := step.Series.Owner
 	if around == nil {
 		return []Owner{{}}
 	}
 	owner := kindOf(around).ownerOf(step.Series)
 	owner.Step = around.Index
-	return append(ownersOf(around), owner)
+	if around == fork {
+		return []Owner{owner}
+	}
+	return append(ownersOf(around, fork), owner)
 }
 
 // Redriven returns the [Redriven] of an execution that continues s from the point.
@@ -232,11 +284,15 @@ func (p RedrivePoint) Redriven(s State) *Redriven {
 // In moves the point from the definition had of the flow to the definition to, which has the step
 // at the same place: in the same branches of the same choices and catches.
 func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
-	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
+	moved := p
+	moved.Series = slices.Clone(p.Series)
 	if had != to && len(p.Series) > 0 {
 		if err := moved.move(had, to); err != nil {
 			return p, err
 		}
+	}
+	if moved.Results != nil && !needsOutputs(moved.Step) {
+		moved.Results = &Results{moved.Step.Index, moved.Results.Done, value.Missing()}
 	}
 	if moved.Step != nil {
 		if _, fails := kindOf(moved.Step).(failKind); fails {
@@ -257,7 +313,7 @@ func (p *RedrivePoint) move(had, to *flow.Flow) error {
 	if len(ForksAround(step)) > 0 {
 		return fmt.Errorf("the other definition has step %q inside of a fork", step.Name)
 	}
-	owners := ownersOf(step)
+	owners := ownersOf(step, nil)
 	if !slices.EqualFunc(p.Series, owners, func(series Series, owner Owner) bool {
 		old := series.Owner
 		return old.Kind == owner.Kind && old.Branch == owner.Branch && had.All[old.Step].Name == to.All[owner.Step].Name || old == Owner{} && owner == Owner{}
@@ -266,6 +322,17 @@ func (p *RedrivePoint) move(had, to *flow.Flow) error {
 	}
 	for i := range p.Series {
 		p.Series[i].Owner = owners[i]
+	}
+	before, wasParallel := p.Step.Kind.(*flow.Parallel)
+	after, isParallel := step.Kind.(*flow.Parallel)
+	switch {
+	case p.Results == nil:
+	case wasParallel != isParallel, !step.IsFork(), isParallel && !slices.EqualFunc(before.Branches, after.Branches, func(a, b []*flow.Step) bool {
+		return a[0].Name == b[0].Name
+	}):
+		p.Results = nil
+	default:
+		p.Results = &Results{step.Index, p.Results.Done, p.Results.Outputs}
 	}
 	p.Step = step
 	return nil

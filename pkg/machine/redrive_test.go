@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -49,6 +50,50 @@ func (w *walk) redrive() {
 		w.t.Errorf("a redrive goes on from %s in other series:\n%s", step.Name, diff)
 	}
 	w.note("redrive in a series", len(series) > 1)
+}
+
+// results checks that the events of a log that runs the items of a fork lead to the outputs of those
+// that have ended.
+func (w *walk) results() {
+	w.t.Helper()
+	i := slices.IndexFunc(w.state.Series, func(s machine.Series) bool { return s.Owner.Kind == machine.OwnerFork })
+	if i < 0 {
+		return
+	}
+	fork := w.state.Series[i]
+	var want []value.Value
+	for _, list := range w.log.complete(w.t, fork.Local).Members() {
+		for _, output := range list.Value.Members() {
+			want = append(want, output.Value)
+		}
+	}
+	point := machine.RedrivePoint{Step: w.flow.All[fork.Owner.Step]}
+	for {
+		load := point.AddResults(w.flow, [][]machine.Event{w.events[fork.Entered:]}, w.log.known())
+		if len(load) == 0 {
+			break
+		}
+		w.log.load(w.t, load)
+	}
+	left := 0
+	for _, e := range w.events[fork.Entered:] {
+		if e.Step == point.Step.Index && (e.Type == machine.BranchExited || e.Type == machine.IterationExited) {
+			left++
+		}
+	}
+	if left == 0 {
+		return
+	}
+	if n := point.Results.DoneBefore(math.MaxInt); n != left {
+		w.t.Errorf("%d items have results, want %d", n, left)
+	}
+	if machine.NeedsOutputs(w.flow, machine.Attempt{Step: point.Step.Index}) {
+		if diff := cmp.Diff(value.Array(want...), point.Results.Outputs, w.log.compared(w.t)); diff != "" {
+			w.t.Errorf("the items of %s have other results:\n%s", point.Step.Name, diff)
+		}
+		w.note("results with outputs", true)
+	}
+	w.note("results", true)
 }
 
 // goOn redrives an execution that ended, and continues the walk with the redrive. It reports

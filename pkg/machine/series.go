@@ -30,8 +30,11 @@ func (r *run) advance(step *flow.Step) {
 // enter runs step and returns the step after it. It returns nil at the end of the series, and if
 // the state waits or is final.
 func (r *run) enter(step *flow.Step) *flow.Step {
-	events := r.state().Events
-	r.retried = nil
+	s := r.state()
+	events := s.Events
+	if r.retried = nil; events > 1 && !s.isLane() {
+		s.Results = nil // they are those of the first step
+	}
 	begun := r.beginningOf(step, events+1, events+2)
 	if err := r.limitsReached(step, begun.Input, begun.Work); err != nil {
 		r.emit(Event{Type: StepEntered, Step: step.Index}) // the input is not kept

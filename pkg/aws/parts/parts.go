@@ -157,7 +157,7 @@ func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engi
 	config := engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Pauses: waits,
 		Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
-		Limits: p.TimeLimits(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
+		Limits: p.TimeLimits(), WriteFormat: p.WriteFormat(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	config.Notify, config.CheckTarget = p.Notify()
 	config.Traces = p.Traces()

@@ -10,14 +10,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // step is a request and its response: the code of an error, or members of the response. ARNs begin
@@ -361,6 +364,49 @@ func TestExecutionIsRedriven(t *testing.T) {
 		{"DescribeExecution", `{"executionArn":"X:f:e-redrive-2"}`, `{"status":"SUCCEEDED","redriveCount":0}`},
 		{"RedriveExecution", ofE, "ExecutionNotRedrivable"},
 	})
+}
+
+const failingMap = `{"StartAt":"Each","States":{"Each":{"Type":"Map","ItemsPath":"$.items","MaxConcurrency":2,"End":true,"ItemProcessor":` +
+	`{"StartAt":"Call","States":{"Call":{"Type":"Task","Resource":"arn:aws:lambda:eu-central-1:123456789012:function:odd","End":true}}}}}}`
+
+// oneFailure is a function that fails once, for the item 2, and returns its input.
+type oneFailure struct {
+	mu   sync.Mutex
+	made []string
+}
+
+func (o *oneFailure) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.made = append(o.made, call.Input.JSON())
+	if item := call.Input.JSON(); item == "2" && !slices.Contains(o.made[:len(o.made)-1], item) {
+		return token.Failure("Odd", "why"), nil
+	}
+	return token.Success(call.Input), nil
+}
+
+func (*oneFailure) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
+	return nil, nil
+}
+
+// A redrive of a Map runs the items that have no result.
+func TestMapIsRedriven(t *testing.T) {
+	t.Parallel()
+	f, calls := newFixture(t), &oneFailure{}
+	f.system = local.New(local.Config{Store: f.Memory, Clock: local.NewVirtualClock(time.Now()), Functions: calls})
+	f.config.Executions = executions{f.system.Client, f.system, &f.read}
+	f.put("f", failingMap)
+	f.follow([]step{{"StartExecution", `{"stateMachineArn":"M:f","name":"e","input":"{\"items\":[1,2,3]}"}`, `{}`}})
+	f.run()
+	f.follow([]step{
+		{"DescribeExecution", `{"executionArn":"X:f:e"}`, `{"status":"FAILED"}`},
+		{"RedriveExecution", `{"executionArn":"X:f:e"}`, `{"redriveDate":"any"}`},
+	})
+	f.run()
+	f.follow([]step{{"DescribeExecution", `{"executionArn":"X:f:e-redrive"}`, `{"status":"SUCCEEDED","output":"[1,2,3]"}`}})
+	if slices.Sort(calls.made); !slices.Equal(calls.made, []string{"1", "2", "2", "3"}) {
+		t.Errorf("it made the calls %q", calls.made)
+	}
 }
 
 // An execution that goes by the name of the redrive keeps it.

@@ -69,6 +69,48 @@ func TestRedrive(t *testing.T) {
 	}
 }
 
+const shelvesFlow = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Shelves
+    inputMappings: [{target: shelves, source: $input.shelves}]
+    iterationMapping: {collection: $.shelves, item: shelf}
+    maxConcurrency: 2
+    steps:
+      - {type: task, name: Read, resourceArn: acs:fc:::services/shop/functions/read, inputMappings: [{target: shelf, source: $input.shelf}]}
+    outputMappings: [{target: read, source: $local}]
+outputMappings: [{target: read, source: $local.read}]
+`
+
+// A redrive reads the shelves that were not read, and no other.
+func TestRedriveOfForeach(t *testing.T) {
+	t.Parallel()
+	env, dir := inStore(t), t.TempDir()
+	flow, calls, on := writeIn(t, dir, "shelves.yaml", shelvesFlow), filepath.Join(dir, "calls"), filepath.Join(dir, "on")
+	script := writeIn(t, dir, "read.sh", `read -r input; echo "$input" >>`+calls+`; case "$input" in *D*) test -e `+on+` || exit 1;; esac; echo "$input"`)
+	run := func(name string) result {
+		return doWith(t, "", env, "run", flow, "--name", name, "--input", `{"shelves":["A","B","C","D","E"]}`, "--task", "read=exec:sh "+script)
+	}
+	if got := run("one"); got.exit != view.ExitFailed {
+		t.Fatalf("%+v", got)
+	}
+	writeIn(t, dir, "on", "")
+	if got := doWith(t, "", env, "redrive", "shelves/one"); got.exit != view.ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	const want = `{"read":[{"shelf":"A"},{"shelf":"B"},{"shelf":"C"},{"shelf":"D"},{"shelf":"E"}]}` + "\n"
+	if got := run("one-redrive"); got.exit != view.ExitSucceeded || got.stdout != want {
+		t.Errorf("%+v", got)
+	}
+	read, err := os.ReadFile(calls)
+	for shelf, most := range map[string]int{"A": 1, "B": 1, "C": 2, "D": 2, "E": 2} { // C may have been stopped
+		if n := strings.Count(string(read), shelf); err != nil || n == 0 || n > most || shelf == "D" && n != 2 {
+			t.Errorf("shelf %s was read %d times: %q, %v", shelf, n, read, err)
+		}
+	}
+}
+
 func TestRedriveOnAStack(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

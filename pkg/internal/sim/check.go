@@ -79,7 +79,8 @@ const (
 	// Vanished: no item of a log that is needed expires before the retention after what the log
 	// waits for.
 	Vanished Invariant = "vanished"
-	// Redrive: an execution that is redriven begins with the step that failed.
+	// Redrive: an execution that is redriven begins with the step that failed, and runs no item of
+	// it that has a result.
 	Redrive Invariant = "redrive"
 	// Untold: a target is told of the end, and of each wait before its function is called, each
 	// time the same.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -136,8 +137,11 @@ func (l *log) checkIdle(after machine.State) {
 
 // checkItems: each item of the fork ran in one lane, and in one at most if the fork failed.
 func (l *log) checkItems(before machine.State, events []machine.Event) {
-	fork := before.Waiting
-	runs := make([]int, fork.Fork().Items)
+	fork, had := before.Waiting, before.Results
+	if had != nil && had.Step != fork.Attempt.Step {
+		had = nil
+	}
+	runs := make([]int, fork.Fork().Items+had.DoneBefore(math.MaxInt))
 	for _, lane := range l.lanes(before) {
 		for _, e := range lane.history() {
 			isItem := e.Type == machine.BranchEntered || e.Type == machine.IterationEntered
@@ -148,7 +152,11 @@ func (l *log) checkItems(before machine.State, events []machine.Event) {
 	}
 	exited := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.StepExited && e.Step == fork.Attempt.Step })
 	for item, n := range runs {
+		done := had.DoneBefore(item+1) > had.DoneBefore(item)
 		switch {
+		case n > 0 && (done || l.lane == nil && l.doneBefore[item] && fork.Attempt.Number == 2): //nolint:mnd // the first step of a redrive
+			l.violate(Redrive, "item %d had a result, and ran", item)
+		case done:
 		case n > 1:
 			l.violate(ItemTwice, "item %d of attempt %d ran in %d lanes", item, fork.Attempt.Number, n)
 		case n == 0 && exited:

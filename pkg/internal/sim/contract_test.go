@@ -1015,6 +1015,14 @@ var mutants = []mutant{
 		caught: sim.Redrive, edits: one("machine/redrive.go", `return append(ForksAround(step), step)[0]`, `return step`),
 	},
 	{
+		name: "redrive: a fork has none of its results", from: static + 1,
+		caught: sim.Redrive, edits: one("engine/redrive.go", `start.results = had`, `start.results = nil`),
+	},
+	{
+		name: "redrive: lanes claim the items that have results", from: static + 1,
+		caught: sim.Redrive, edits: one("machine/claim.go", `r.enterItem(r.results().at(sig.Range.From))`, `r.enterItem(sig.Range.From)`),
+	},
+	{
 		name:   "reads: the latest item is that of a moment ago",
 		caught: sim.Stuck, edits: one("internal/sim/ports.go", `of.latest(present)`, `of.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},

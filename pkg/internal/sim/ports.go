@@ -48,7 +48,7 @@ func (a *actor) runner() *engine.TaskRunner {
 func (a *actor) client() *engine.Client {
 	return must(engine.NewClient(engine.Config{
 		Log: logs{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
-		NewNonce: a.world.freshText, Limits: a.world.limits, CheckTarget: func(string) error { return nil },
+		NewNonce: a.world.freshText, Limits: a.world.limits, CheckTarget: func(string) error { return nil }, WriteFormat: a.world.writeFormat,
 	}))
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -25,6 +26,7 @@ func (w *world) redrive() bool {
 	}
 	again := w.newExecution(w.ref, state.RedriveName())
 	again.leftBefore = w.own().leftAt()
+	again.doneBefore = w.own().doneAt(again.leftBefore)
 	again.flow, again.limits, again.tries, again.forks, again.failing = w.flow, w.limits, w.tries, w.forks, w.failing
 	w.askRedrive(again, startTries)
 	if w.chance(4) {
@@ -75,6 +77,32 @@ func (l *log) leftAt() (name string) {
 		}
 	}
 	return name
+}
+
+// doneAt are the items of the step with that name that have ended in its last attempt, if it is a
+// fork and the format has a place for them.
+func (l *log) doneAt(name string) map[int]bool {
+	i := slices.IndexFunc(l.flow.parsed.All, func(step *flow.Step) bool { return step.Name == name })
+	if i < 0 || l.writeFormat < machine.Format {
+		return nil
+	}
+	done, events := map[int]bool{}, l.history()
+	for n, e := range events {
+		if e.Step != i || e.Type != machine.StepEntered && e.Type != machine.StepStarted {
+			continue
+		}
+		clear(done)
+		attempt := events[n+1:]
+		for index := range e.Lanes {
+			attempt = append(slices.Clip(attempt), l.store.logs[machine.Lane{Parent: l.id, Attempt: e.ID, Index: index}.ID()].history()...)
+		}
+		for _, e := range attempt {
+			if e.Step == i && (e.Type == machine.BranchExited || e.Type == machine.IterationExited) {
+				done[e.Index] = true
+			}
+		}
+	}
+	return done
 }
 
 // openRedriven opens the choices in whose branches a redrive begins, and checks that its first step

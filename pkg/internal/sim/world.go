@@ -78,6 +78,7 @@ type world struct {
 
 	redriven   engine.StartRequest // of the redrive of another execution, without a name for one that starts
 	leftBefore string              // the step that the other execution was left at, "" for none
+	doneBefore map[int]bool        // the items of that step that had results, if it is a fork
 	starters   []*world            // which have a step that starts this sub-flow, nil for other executions
 	awaiting   *log                // whose step waits for this sub-flow, nil for other executions
 	handle     string              // of the step's token

@@ -3,12 +3,14 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const redrivenName = "run-redrive"
@@ -126,20 +128,149 @@ var redriveCases = []ruleCase{
 		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
 	}},
 	// rules: RD-9
-	{"rule 15: a fork that failed runs again as a whole, in lanes of its own", func(b *fixture) {
-		flow := taskFlow("A") + "  - type: parallel\n    name: Both\n    branches:\n    - steps:\n" + indented(indented(taskText("B"))) +
-			"    - steps:\n" + indented(indented(taskText("C")))
+	{"rule 15: the branches of a parallel that have no result run again, in lanes of their own", func(b *fixture) {
 		b.answer("A", `{"a":1}`)
-		b.answer("B", `{}`)
+		b.answer("B", `{"b":1}`)
 		b.script("C", failed("E"))
-		b.advance(b.begin(flow))
+		b.advance(b.begin(taskFlow("A") + strings.TrimPrefix(parallel(taskText("B"), taskText("C")), flowHead) + outputsText))
 		b.drain()
 		b.wantEnd(machine.StatusFailed, "E")
-		b.answer("B", `{}`)
-		b.answer("C", `{}`)
+		b.answer("C", `{"c":1}`)
 		b.advance(b.redrive(engine.RedriveRequest{}))
 		b.drain()
-		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+		b.wantRedriven(machine.StatusSucceeded, `{"all":[{"b":1},{"c":1}]}`)
+	}},
+	// rules: RD-9
+	{"rule 27: the iterations of a foreach that have no result run again, and lanes claim them", func(b *fixture) {
+		c := b.failItems(itemText, 7)
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, allItems)
+	}},
+	{"rule 27: a redrive of a redrive has the results of both", func(b *fixture) {
+		c := b.failItems(itemText, 3)
+		b.goOnWith(c, redrivenName, []int{9})
+		b.wantRedriven(machine.StatusFailed, "")
+		b.goOnWith(c, "run-redrive-2", nil)
+	}},
+	{"rule 31: an attempt of a redrive that is tried again has the results of the execution before", func(b *fixture) {
+		c := b.failItems(strings.Replace(itemText, "    steps:", retries+"    steps:", 1), 7)
+		b.goOnWith(c, redrivenName, []int{9})
+		b.wantRedriven(machine.StatusFailed, "")
+		if len(slices.DeleteFunc(slices.Clone(c.made), func(item int) bool { return item != 9 })) != 3 {
+			b.t.Errorf("three attempts made the calls %v", c.made)
+		}
+	}},
+	{"rule 14: a foreach with one place has the results of its own log, also in its redrive", func(b *fixture) {
+		c := b.failItems(strings.Replace(itemText, "maxConcurrency: 2", "maxConcurrency: 1", 1), 4)
+		b.goOnWith(c, redrivenName, []int{8})
+		if want := []int{4, 5, 6, 7, 8}; !slices.Equal(c.made, want) {
+			b.t.Errorf("the items %v ran, want %v", c.made, want)
+		}
+		b.goOnWith(c, "run-redrive-2", nil)
+	}},
+	{"rule 27: the results of a fork without outputs are its items", func(b *fixture) {
+		c := b.failItems(strings.ReplaceAll(itemText, outputsText, ""), 7)
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, `{}`)
+	}},
+	{"rule 19: a fork that was stopped has results", func(b *fixture) {
+		c := &itemCalls{fixture: b, stopAt: 5}
+		b.Caller = c
+		b.wantStart(b.request(flowHead+itemText, itemsInput), engine.StartedNew)
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, allItems)
+	}},
+	// rules: RD-6
+	{"rule 15: a redrive from a fork that was left runs all items again", func(b *fixture) {
+		c := &itemCalls{fixture: b}
+		b.Caller = c
+		b.script("Last", failed("Broken"))
+		b.wantStart(b.request(flowHead+strings.ReplaceAll(itemText, outputsText, "")+taskText("Last"), itemsInput), engine.StartedNew)
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "Broken")
+		c.made = nil
+		b.answer("Last", `{}`)
+		b.wakes = []engine.Wake{b.redrive(engine.RedriveRequest{From: "Each"})}
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, "")
+		if len(c.made) != 10 {
+			b.t.Errorf("the items %v ran", c.made)
+		}
+	}},
+	{"rule 27: a redrive of a fork in which all items have results runs none", func(b *fixture) {
+		c := &itemCalls{fixture: b}
+		b.Caller = c
+		b.wantStart(b.request(flowHead+itemText, itemsInput), engine.StartedNew)
+		b.advance(b.take())
+		lanes := b.takeAll()
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.wakes = []engine.Wake{b.stop()}
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, allItems)
+	}},
+	{"rule 15: a redrive in format 1 has no place for results, so all items run again", func(b *fixture) {
+		b.WriteFormat = 1
+		c := b.failItems(itemText, 7)
+		c.done = nil
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, allItems)
+	}},
+	{"rule 15: a redrive in format 2 has the results of lanes with fixed items", func(b *fixture) {
+		b.WriteFormat = 1
+		c := b.failItems(itemText, 7)
+		b.WriteFormat = machine.Format
+		b.goOnWith(c, redrivenName, nil)
+		b.wantRedriven(machine.StatusSucceeded, allItems)
+	}},
+	// rules: RD-11
+	{"rule 12: the results of a fork refer to nothing of the other execution", func(b *fixture) {
+		values := b.withLarge()
+		c := &itemCalls{fixture: b, fails: []int{7}, pad: 40_000}
+		b.Caller = c
+		b.wantStart(b.request(flowHead+itemText, itemsInput), engine.StartedNew)
+		b.drain()
+		c.fails = nil
+		start := b.redrive(engine.RedriveRequest{})
+		values.expired = testID
+		b.wakes = []engine.Wake{start}
+		b.drain()
+		state, err := b.Describe(b.t.Context(), redrivenID)
+		if err != nil || state.Status != machine.StatusSucceeded || state.Output.Get("all").Len() != 10 || state.Output.Size() < 10*c.pad {
+			b.t.Errorf("%s %s with %d bytes, %v", state.Status, state.Cause, state.Output.Size(), err)
+		}
+	}},
+	// rules: RD-13
+	{"rule 12: the newest definition has the results of a fork if that has the same branches", func(b *fixture) {
+		b.answer("B", `{"b":1}`)
+		b.script("C", failed("E"))
+		b.advance(b.begin(parallel(taskText("B"), taskText("C")) + outputsText))
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "E")
+		put(b.t, b.Flows, flowName, parallel(taskText("B"), taskText("C"), taskText("D"))+outputsText)
+		if start := b.redriveStart(engine.RedriveRequest{Newest: true, Execution: "other"}); start.Redriven.Step != "Fork" {
+			b.t.Errorf("it goes on from %+v", start.Redriven)
+		} else {
+			b.takeAll()
+			b.wantStart(start, engine.StartedNew)
+		}
+		b.answer("B", `{"b":2}`)
+		b.answer("C", `{"c":2}`)
+		b.answer("D", `{"d":2}`)
+		b.drain()
+		if state, err := b.Describe(b.t.Context(), engine.NewID(flowName, "other")); err != nil || state.Output.JSON() != `{"all":[{"b":2},{"c":2},{"d":2}]}` {
+			b.t.Errorf("%s %s, %v", state.Cause, state.Output.JSON(), err)
+		}
+		put(b.t, b.Flows, flowName, parallel(taskText("B"), taskText("C")+taskText("D"))+outputsText)
+		b.answer("C", `{"c":3}`)
+		b.answer("D", `{"d":3}`)
+		b.advance(b.redrive(engine.RedriveRequest{Newest: true}))
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{"all":[{"b":1},{"c":3,"d":3}]}`)
 	}},
 	// rules: RD-10
 	{"rule 24: a redrive starts a sub-flow anew", func(b *fixture) {
@@ -374,5 +505,87 @@ func (b *fixture) wantRedriven(status machine.Status, output string) {
 	b.trace = nil
 	if err != nil || state.Status != status || output != "" && state.Output.JSON() != output {
 		b.t.Errorf("the redrive is %s (%s: %s) with %s, %v", state.Status, state.Error, state.Cause, state.Output.JSON(), err)
+	}
+}
+
+// itemText is a foreach over the numbers of ten items. Its list has the output of a call for each.
+const itemText = `  - type: foreach
+    name: Each
+    inputMappings: [{target: list, source: $input.list}]
+    iterationMapping: {collection: $.list, item: one}
+    maxConcurrency: 2
+    steps:
+      - type: task
+        name: A
+        resourceArn: acs:fc:::services/test/functions/A
+        inputMappings: [{target: n, source: $input.one}]
+` + outputsText
+
+const (
+	itemsInput = `{"list":[0,1,2,3,4,5,6,7,8,9]}`
+	allItems   = `{"all":[{"n":0},{"n":1},{"n":2},{"n":3},{"n":4},{"n":5},{"n":6},{"n":7},{"n":8},{"n":9}]}`
+)
+
+// itemCalls calls a function for each item of a foreach.
+type itemCalls struct {
+	*fixture
+	fails  []int // the items that fail
+	stopAt int   // the item in whose call the execution is stopped, 0 for none
+	pad    int   // bytes in each output
+	made   []int
+	done   []int
+}
+
+func (c *itemCalls) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if call.Resource.Function != "A" {
+		return c.fixture.Call(ctx, call)
+	}
+	number, _ := call.Input.Get("n").Int64()
+	item := int(number)
+	c.made = append(c.made, item)
+	if slices.Contains(c.fails, item) {
+		return token.Failure("Broken", "why"), nil
+	}
+	if c.stopAt > 0 && item == c.stopAt && c.Stop(c.t.Context(), testID, "Enough", "it is enough") != nil {
+		c.t.Error("the execution is not stopped")
+	}
+	c.done = append(c.done, item)
+	if c.pad > 0 {
+		return token.Success(value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", c.pad))})), nil
+	}
+	return token.Success(call.Input), nil
+}
+
+// failItems runs a flow of one foreach in which an item fails.
+func (b *fixture) failItems(text string, item int) *itemCalls {
+	b.t.Helper()
+	c := &itemCalls{fixture: b, fails: []int{item}}
+	b.Caller = c
+	b.wantStart(b.request(flowHead+text, itemsInput), engine.StartedNew)
+	b.drain()
+	b.wantEnd(machine.StatusFailed, "Broken")
+	return c
+}
+
+// goOnWith runs the redrive with that name of the execution, or of its first redrive, in which these
+// items fail. It runs the items that have no result, and no others.
+func (b *fixture) goOnWith(c *itemCalls, name string, fails []int) {
+	b.t.Helper()
+	from := testID
+	if name != redrivenName {
+		from = redrivenID
+	}
+	start, err := b.Redrive(b.t.Context(), from, engine.RedriveRequest{})
+	if err != nil || start.Execution != name {
+		b.t.Fatalf("%+v, %v", start, err)
+	}
+	had := slices.Clone(c.done)
+	c.made, c.fails, c.stopAt = nil, fails, 0
+	b.wantStart(start, engine.StartedNew)
+	b.drain()
+	for item := range 10 {
+		if ran := slices.Contains(c.made, item); ran == slices.Contains(had, item) && (fails == nil || ran) {
+			b.t.Errorf("item %d ran: %t, had %v, made %v", item, ran, had, c.made)
+		}
 	}
 }
