@@ -163,6 +163,46 @@ func TestLiveViewCountsALaneOnce(t *testing.T) {
 	}
 }
 
+// A step of a foreach says how many of its attempts run, wait for a callback, and pause before
+// another attempt, also if the events come without the ids of lanes.
+func TestLiveViewSaysWhatIterationsWaitFor(t *testing.T) {
+	t.Parallel()
+	def := parsedFork(t)
+	work := slices.IndexFunc(def.All, func(step *flow.Step) bool { return step.Name == "Pause" })
+	for name, id := range map[string]func(i int) engine.ID{
+		"by lanes":      func(i int) engine.ID { return engine.NewID("f", "e"+strconv.Itoa(i)) },
+		"without an id": func(int) engine.ID { return engine.ID{} },
+	} {
+		p := newProgress("f/e", def)
+		p.committed(engine.NewID("f", "e"), machine.State{Status: machine.StatusRunning, Waiting: &machine.Waiting{For: &machine.ForkWait{Items: 9}}},
+			[]machine.Event{{Type: machine.StepEntered}, {Type: machine.IterationExited}})
+		commit := func(i int, types ...machine.EventType) {
+			var events []machine.Event
+			for _, e := range types {
+				events = append(events, machine.Event{Type: e, Step: work, ForkIndexes: []int{i}})
+			}
+			p.committed(id(i), machine.State{Status: machine.StatusRunning, Lane: &machine.Lane{}}, events)
+		}
+		want := func(note string) {
+			t.Helper()
+			if got := p.step(work, time.Now()).note; got != note {
+				t.Errorf("%s: shown is %q, want %q", name, got, note)
+			}
+		}
+		commit(1, machine.StepEntered, machine.TaskScheduled)
+		commit(2, machine.StepEntered, machine.TaskScheduled, machine.TaskSubmitted)
+		commit(3, machine.StepEntered, machine.TaskScheduled, machine.TaskFailed)
+		want("1 now, 1 waiting for an outcome, 1 to be tried again")
+		commit(3, machine.TaskScheduled)
+		want("2 now, 1 waiting for an outcome")
+		commit(3, machine.TaskFailed, machine.StepFailed)
+		want("1 now, 1 waiting for an outcome, 1 failed")
+		if got := p.step(0, time.Now()).detail(time.Now()); !strings.HasSuffix(got, ", 1 of 9 iterations ended") {
+			t.Errorf("%s: the foreach is shown as %q", name, got)
+		}
+	}
+}
+
 // observed is a progress that observes an engine.
 type observed struct{ *progress }
 

@@ -126,7 +126,10 @@ func (s stepProgress) detail(now time.Time) string {
 		}
 		text = fmt.Sprintf(said, elapsed(end.Sub(s.entered)), elapsed(s.until.Sub(now)), instant(s.until, now))
 	}
-	if s.phase != phasePending && s.in == nil && s.iterations > 0 {
+	switch hasIterations := s.phase != phasePending && s.in == nil && s.iterations > 0; {
+	case hasIterations && s.items > s.iterations:
+		text += fmt.Sprintf(", %d of %s ended", s.iterations, flow.Count(s.items, "iteration"))
+	case hasIterations:
 		text += fmt.Sprintf(", %s ended", flow.Count(s.iterations, "iteration"))
 	}
 	if s.attempt > 1 {

@@ -47,7 +47,9 @@ type counts struct {
 	in           map[engine.ID]bool // the logs with a last commit that left them in the step
 	done, failed int                // how often the step was left
 	asked        int                // how many callbacks or jobs it waits for
+	retrying     map[engine.ID]bool // those of them that pause before another attempt
 	iterations   int                // how many iterations of the foreach ended
+	items        int                // of the foreach, 0 if that is not known
 }
 
 type phase uint8
@@ -96,7 +98,7 @@ func (p *progress) inForeach(step int) bool {
 func (p *progress) step(i int, now time.Time) stepProgress {
 	s := p.steps[i]
 	var call startedCall // the latest that began after the last commit of its log
-	calls, logs := 0, len(s.in)
+	calls, logs, retrying := 0, len(s.in), len(s.retrying)
 	for id, c := range p.called {
 		if c.step != i {
 			continue
@@ -105,13 +107,16 @@ func (p *progress) step(i int, now time.Time) stepProgress {
 		if !s.in[id] {
 			logs++
 		}
+		if s.retrying[id] {
+			retrying--
+		}
 		if c.since.After(call.since) {
 			call = c
 		}
 	}
 	switch {
 	case p.inForeach(i):
-		s.show(logs)
+		s.show(logs, retrying)
 	case s.phase == phaseWaiting && !s.until.After(now):
 		s.phase, s.left = phaseDone, s.until
 	case calls == 0:
@@ -125,14 +130,18 @@ func (p *progress) step(i int, now time.Time) stepProgress {
 	return s
 }
 
-// show makes a step in a foreach say how many of its attempts run now, and how many ended.
-func (s *stepProgress) show(now int) {
+// show makes a step in a foreach say how many of its attempts run now, wait, and ended. So many
+// logs are in the step.
+func (s *stepProgress) show(logs, retrying int) {
 	s.attempt, s.phase = 1, phasePending
+	now := max(0, logs-retrying-s.asked)
 	switch {
 	case s.failed > 0:
 		s.phase = phaseFailed
 	case now > 0:
 		s.phase = phaseRunning
+	case logs > 0:
+		s.phase = phaseCallback
 	case s.done > 0:
 		s.phase = phaseDone
 	default:
@@ -142,7 +151,7 @@ func (s *stepProgress) show(now int) {
 	for _, of := range []struct {
 		n    int
 		what string
-	}{{now, "now"}, {s.asked, "waiting for an outcome"}, {s.done, "done"}, {s.failed, "failed"}, {s.iterations, "iterations ended"}} {
+	}{{now, "now"}, {s.asked, "waiting for an outcome"}, {retrying, "to be tried again"}, {s.done, "done"}, {s.failed, "failed"}, {s.iterations, "iterations ended"}} {
 		if of.n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", of.n, of.what))
 		}
@@ -150,19 +159,31 @@ func (s *stepProgress) show(now int) {
 	s.note = strings.Join(texts, ", ")
 }
 
-// count counts an event of a step in a foreach.
+// count counts an event of a step in a foreach. Events of a history have the id of their own log,
+// or if another process runs the execution, no id.
 func (s *stepProgress) count(id engine.ID, e machine.Event) {
+	if s.in == nil {
+		s.in, s.retrying = map[engine.ID]bool{}, map[engine.ID]bool{}
+	}
+	switch {
+	case e.Log != (engine.ID{}):
+		id = e.Log
+	case id == (engine.ID{}):
+		id = engine.NewID(fmt.Sprint(e.ForkIndexes), "")
+	}
 	switch e.Type { //nolint:exhaustive // the others change nothing
 	case machine.StepEntered:
-		if s.in == nil {
-			s.in = map[engine.ID]bool{}
-		}
 		s.in[id] = true
+	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+		s.retrying[id] = true
+	case machine.TaskScheduled:
+		delete(s.retrying, id)
 	case machine.StepExited:
 		delete(s.in, id)
 		s.done++
 	case machine.StepFailed:
 		delete(s.in, id)
+		delete(s.retrying, id)
 		s.failed++
 	case machine.TaskSubmitted:
 		s.asked++
@@ -184,6 +205,9 @@ func (p *progress) committed(id engine.ID, state machine.State, events []machine
 		if e.Step != machine.NoStep {
 			p.event(id, e, events[i+1:])
 		}
+	}
+	if fork := state.Waiting.Fork(); fork != nil {
+		p.steps[state.Waiting.Attempt.Step].items = fork.Items
 	}
 	if w := state.Waiting; w != nil && !p.inForeach(w.Attempt.Step) {
 		s := &p.steps[w.Attempt.Step]
