@@ -200,6 +200,8 @@ func TestLiveViewSaysWhatIterationsWaitFor(t *testing.T) {
 		if got := p.step(0, time.Now()).detail(time.Now()); !strings.HasSuffix(got, ", 1 of 9 iterations ended") {
 			t.Errorf("%s: the foreach is shown as %q", name, got)
 		}
+		p.committed(engine.NewID("f", "e"), machine.State{Status: machine.StatusFailed}, nil)
+		want("1 failed, 2 stopped")
 	}
 }
 

@@ -49,6 +49,7 @@ type counts struct {
 	asked        int                // how many callbacks or jobs it waits for
 	retrying     map[engine.ID]bool // those of them that pause before another attempt
 	iterations   int                // how many iterations of the foreach ended
+	stopped      int                // how many had not ended at the end of the execution
 	items        int                // of the foreach, 0 if that is not known
 }
 
@@ -116,6 +117,9 @@ func (p *progress) step(i int, now time.Time) stepProgress {
 	}
 	switch {
 	case p.inForeach(i):
+		if p.status.Final() {
+			s.stopped, s.asked, logs, retrying = logs, 0, 0, 0
+		}
 		s.show(logs, retrying)
 	case s.phase == phaseWaiting && !s.until.After(now):
 		s.phase, s.left = phaseDone, s.until
@@ -136,7 +140,7 @@ func (s *stepProgress) show(logs, retrying int) {
 	s.attempt, s.phase = 1, phasePending
 	now := max(0, logs-retrying-s.asked)
 	switch {
-	case s.failed > 0:
+	case s.failed > 0, s.stopped > 0:
 		s.phase = phaseFailed
 	case now > 0:
 		s.phase = phaseRunning
@@ -151,7 +155,10 @@ func (s *stepProgress) show(logs, retrying int) {
 	for _, of := range []struct {
 		n    int
 		what string
-	}{{now, "now"}, {s.asked, "waiting for an outcome"}, {retrying, "to be tried again"}, {s.done, "done"}, {s.failed, "failed"}, {s.iterations, "iterations ended"}} {
+	}{
+		{now, "now"}, {s.asked, "waiting for an outcome"}, {retrying, "to be tried again"}, {s.done, "done"}, {s.failed, "failed"}, {s.stopped, "stopped"},
+		{s.iterations, "iterations ended"},
+	} {
 		if of.n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", of.n, of.what))
 		}
