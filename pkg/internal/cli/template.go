@@ -95,15 +95,7 @@ func (t *template) parse(f *flowFile) error {
 		}
 	}
 	if !f.isStored() { // a stored flow had values for its placeholders
-		// Another problem of the line may name the placeholder, or suggest a path instead.
-		unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u flow.Problem) bool {
-			placeholder, _, _ := strings.Cut(u.Message, "}")
-			_, name, _ := strings.Cut(placeholder, "{")
-			return slices.ContainsFunc(f.problems, func(p flow.Problem) bool {
-				return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
-			})
-		})
-		f.problems = inOrder(append(f.problems, unfilled...))
+		f.warnOfUnfilled()
 	}
 	f.problems = inOrder(append(f.problems, f.selfWarnings()...))
 	f.inTemplate(f.problems)
@@ -111,6 +103,32 @@ func (t *template) parse(f *flowFile) error {
 		f.inTemplate(f.flow.Extensions)
 	}
 	return nil
+}
+
+// warnOfUnfilled warns of placeholders without values. A machine may name a function by a
+// placeholder, another problem of the line may name the placeholder, or suggest a path instead, and
+// a source that is a placeholder is meant to be a constant.
+func (f *flowFile) warnOfUnfilled() {
+	var functions []string
+	if f.flow != nil && f.flow.IsMachine {
+		for _, task := range f.flow.Tasks() {
+			functions = append(functions, task.Resource.Function)
+		}
+	}
+	for _, u := range f.filled.Unfilled() {
+		placeholder, _, _ := strings.Cut(u.Message, "}")
+		_, name, _ := strings.Cut(placeholder, "{")
+		isTold := func(p flow.Problem) bool {
+			return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
+		}
+		if slices.Contains(functions, strings.TrimSuffix(name, ".Arn")) || slices.ContainsFunc(f.problems, isTold) {
+			continue
+		}
+		f.problems = append(slices.DeleteFunc(f.problems, func(p flow.Problem) bool {
+			return p.Line == u.Line && strings.Contains(p.Message, `source text "${`+name+`}" is a constant`)
+		}), u)
+	}
+	f.problems = inOrder(f.problems)
 }
 
 // importInto reads the chosen flow out of a template, and notes the source that it read.

@@ -113,6 +113,22 @@ func TestTemplateWarnsOfPlaceholders(t *testing.T) {
 	}
 }
 
+// A placeholder that names a function of a machine needs no value, and a source that is a
+// placeholder has one warning.
+func TestPlaceholdersWithOneWarning(t *testing.T) {
+	t.Parallel()
+	call := writeFile(t, "call.asl.json", `{"StartAt":"A","States":{
+"A":{"Type":"Task","Resource":"${Work.Arn}","Next":"B"},
+"B":{"Type":"Pass","Result":"${price}","End":true}}}`)
+	source := writeFile(t, "source.yaml", "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: A, outputMappings: [{target: a, source: '${price}'}]}\n")
+	for file, at := range map[string]string{call: "3:30", source: "4:65"} {
+		got := do(t, "validate", file)
+		if strings.Count(got.stderr, "warning") != 1 || !strings.Contains(got.stderr, file+":"+at+": warning: placeholder ${price} has no value") {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
 // A step that starts its own flow has a warning in each command that reads the flow, and a step
 // that starts another flow has none.
 func TestWarningOfAFlowThatStartsItself(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,7 +63,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 	if err != nil {
 		return nil, err
 	}
-	paths = filesIn(paths)
+	paths = filesBelow(paths)
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
 		file, err := c.readFlowOrStdin(ctx, path, t)
@@ -141,11 +140,7 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) 
 		return flowFile{path: path, content: what, problems: problems}, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		why, try := "the folder has no flow", "the path of a flow, or waitless init, which writes a sample"
-		if entries, _ := os.ReadDir(path); slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
-			why, try = why+", and validate does not look into its folders", "waitless validate "+filepath.Join(path, "*")+"/"
-		}
-		return flowFile{path: path}, view.Usage(why, try)
+		return flowFile{path: path}, view.Usage("the folder has no flow", "the path of a flow, or waitless init, which writes a sample")
 	}
 	if path != "-" {
 		return readFlow(ctx, path, t)

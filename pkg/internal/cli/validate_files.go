@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,18 +20,34 @@ import (
 // scriptFile is the name of the file with the outcomes of callbacks.
 const scriptFile = "script.yaml"
 
-// filesIn returns the paths, and in place of a folder the files in it that validate checks: the
-// flows that dev would store, and the files beside them. A folder without any stays in the list.
-func filesIn(paths []string) (files []string) {
-	for _, path := range paths {
-		before := len(files)
-		entries, _ := os.ReadDir(path) // a file has none, and the reader of the file reports its error
-		for _, entry := range entries {
-			file := filepath.Join(path, entry.Name())
-			if isFlowName(file) && isRegular(file) && (checkerOf(file) != nil || isFlow(file)) {
-				files = append(files, file)
-			}
+// filesIn returns the files in a folder that validate checks: the flows that dev would store, and
+// the files beside them. A file has none.
+func filesIn(folder string) (files []string) {
+	entries, _ := os.ReadDir(folder) // the reader of the path reports its error
+	for _, entry := range entries {
+		file := filepath.Join(folder, entry.Name())
+		if isFlowName(file) && isRegular(file) && (checkerOf(file) != nil || isFlow(file)) {
+			files = append(files, file)
 		}
+	}
+	return files
+}
+
+// filesBelow returns the paths, and in place of a folder the files in it and below it, apart from
+// hidden folders and node_modules. A folder without any stays in the list.
+func filesBelow(paths []string) (files []string) {
+	for _, path := range paths {
+		before, root := len(files), path+string(filepath.Separator) // also a link to a folder
+		_ = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error { // the reader of the path reports its error
+			switch {
+			case err != nil || !entry.IsDir():
+				return nil
+			case name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
+				return filepath.SkipDir
+			}
+			files = append(files, filesIn(name)...)
+			return nil
+		})
 		if len(files) == before {
 			files = append(files, path)
 		}
@@ -83,7 +100,7 @@ func (c Command) checkScript(ctx context.Context, path string, text []byte, t *t
 // flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the
 // setting flows. It is nil if there is none, or if one is not valid.
 func (c Command) flowsBeside(ctx context.Context, path string, t *template) *flow.Flow {
-	paths := filesIn([]string{filepath.Dir(path)})
+	paths := filesIn(filepath.Dir(path))
 	for _, flow := range c.flows {
 		paths = append(paths, c.beside(flow))
 	}

@@ -175,9 +175,30 @@ func TestValidateChecksEachFileNamedAsAMachine(t *testing.T) {
 	wantSaid(t, do(t, "validate", folder), view.ExitSucceeded, "good.asl: valid")
 }
 
-func TestValidateNamesFoldersOfAFolder(t *testing.T) {
+// A folder stands for the flows below it, too, but for hidden folders and those of packages. A link
+// to a folder is one.
+func TestValidateLooksIntoFolders(t *testing.T) {
 	t.Parallel()
-	wantSaid(t, do(t, "validate", "../../../events"), view.ExitUsage, "does not look into its folders", "../../../events/*/")
+	folder := t.TempDir()
+	for _, name := range []string{"a", "a/deep", ".hidden", "node_modules"} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := "version: v1\ntype: flow\nsteps: [{type: pass, name: A}]\n"
+		if err := os.WriteFile(filepath.Join(folder, name, filepath.Base(name)+"-flow.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Skip(err)
+	}
+	for _, path := range []string{folder, link} {
+		want := filepath.Join(path, "a", "a-flow.yaml") + ": valid, 1 step\n" + filepath.Join(path, "a", "deep", "deep-flow.yaml") + ": valid, 1 step\n"
+		if got := do(t, "validate", path); got != (result{stdout: want}) {
+			t.Errorf("got %+v, want %s", got, want)
+		}
+	}
 }
 
 func TestTextsHaveALimit(t *testing.T) {
