@@ -83,13 +83,14 @@ func TestImportOfStateMachine(t *testing.T) {
 		t.Errorf("got %s with %v, want %s", filled.Text, problems, want)
 	}
 	const inS3 = "the definition is an object in S3; download it, and use the file in place of the template"
+	const noText = "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join or Ref"
 	const noJoin = "a part of Fn::Join is not known; allowed: a text, Ref, Fn::GetAtt, Fn::ImportValue, Fn::Join, and Fn::Sub with a text alone"
 	for properties, want := range map[string]string{
 		sam + "      DefinitionUri: {Bucket: b, Key: k}\n":                         inS3,
 		step + "      DefinitionS3Location: {Bucket: b, Key: k}\n":                 inS3,
 		step + "      DefinitionString: {Fn::Join: ['', [{Fn::If: [C, a, b]}]]}\n": noJoin,
 		step + "      DefinitionString: {Fn::Join: ''}\n":                          noJoin,
-		step + "      DefinitionString: {Fn::If: [C, a, b]}\n":                     "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join or Ref",
+		step + "      DefinitionString: {Fn::If: [C, a, b]}\n":                     noText,
 	} {
 		flows := templates.Find([]byte(awsTemplate+properties), nil)
 		if len(flows) != 1 {

@@ -58,9 +58,8 @@ func Render(def *flow.Flow, region string, events []machine.Event) ([]json.RawMe
 	return rendered, nil
 }
 
-// add adds an event, and reports whether the API has a type for it, or for an event beside it.
-func (h *history) add(e machine.Event) bool {
-	before := len(h.ids)
+// add adds an event, if the API has a type for it, and the events that it has beside it.
+func (h *history) add(e machine.Event) {
 	if h.entered == nil {
 		h.from = checkpoint{e.ID, h.last, slices.Clone(h.known)}
 	}
@@ -76,12 +75,11 @@ func (h *history) add(e machine.Event) bool {
 		h.of(e.ID).shown = id
 	}
 	h.known = slices.DeleteFunc(h.known, func(k known) bool { return k.end < e.ID })
-	return len(h.ids) > before
 }
 
-// of returns an event that another one may follow.
+// of returns an event that another one may follow. Another attempt of a fork follows its lanes.
 func (h *history) of(id int) *known {
-	i := slices.IndexFunc(h.known, func(k known) bool { return k.id == id })
+	i := slices.IndexFunc(h.known, func(k known) bool { return k.id == id || k.end == id })
 	if i < 0 { // the first event follows none
 		return &known{}
 	}
@@ -141,6 +139,11 @@ func (h *history) describe(shown object, e machine.Event) bool {
 	}
 	if name == "" {
 		return false
+	}
+	for _, name := range []string{"input", "output"} {
+		if details[name] != nil {
+			details[name+"Details"] = object{"truncated": false}
+		}
 	}
 	shown["type"], shown[strings.ToLower(name[:1])+name[1:]+"EventDetails"] = kind+name, details
 	return true

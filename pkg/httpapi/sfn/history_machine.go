@@ -88,9 +88,8 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.extra(e, "StateFailed", h.of(e.By).shown, -1, details)
 		by.shown = h.last
 	}
-	if e.Type == machine.StepExited && stateName(step) == "Map" {
-		h.extra(e, "StateSucceeded", h.of(e.By).shown, -1, object{"name": step.Name})
-		by.shown = h.last
+	if e.Type == machine.StepExited && step.IsFork() {
+		h.extra(e, "StateSucceeded", by.shown, -1, object{})
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package sfn
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"math"
@@ -112,14 +113,40 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 		return nil, err
 	}
 	collected := newHistory(flow, h.Region, r.IncludeExecutionData != nil && !*r.IncludeExecutionData, h.largestValue())
+	read := h.nextEvents
 	if r.ReverseOrder {
-		return h.lastEvents(ctx, id, &collected, token, limit)
+		read = h.lastEvents
 	}
-	return h.nextEvents(ctx, id, &collected, token, limit)
+	events, next, err := read(ctx, id, &collected, token, limit)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(events, func(a, b object) int { // the ids of a lane follow all ids of the lane before
+		return cmp.Compare(a["timestamp"].(float64), b["timestamp"].(float64)) //nolint:forcetypeassert // of [seconds]
+	})
+	for _, e := range events {
+		if started, ok := e["executionStartedEventDetails"].(object); ok {
+			m, err := h.read(ctx, state.Flow.Name)
+			if err != nil {
+				return nil, err
+			}
+			started["roleArn"] = m.RoleArn
+		}
+	}
+	if r.ReverseOrder {
+		slices.Reverse(events)
+	}
+	response := object{"events": events}
+	if next.bound > 0 {
+		response["nextToken"] = next.String()
+	}
+	return response, nil
 }
 
-// nextEvents returns events from an id on.
-func (h handler) nextEvents(ctx context.Context, id engine.ID, page *history, token pageToken, limit int) (object, error) {
+// nextEvents returns events from an id on, and where the next page begins.
+func (h handler) nextEvents(
+	ctx context.Context, id engine.ID, page *history, token pageToken, limit int,
+) (events []object, next pageToken, err error) {
 	first := 1
 	if len(token.checkpoints) > 0 {
 		page.resume(token.checkpoints[0])
@@ -133,18 +160,18 @@ func (h handler) nextEvents(ctx context.Context, id engine.ID, page *history, to
 		}
 		return len(page.ids) >= limit || page.size >= h.fullPage()
 	})
-	response := object{}
 	if more := len(page.ids) > limit; more || read.More {
 		page.ids, page.events = page.ids[:min(limit, len(page.ids))], page.events[:min(limit, len(page.ids))]
-		response["nextToken"] = pageToken{page.ids[len(page.ids)-1] + 1, []checkpoint{page.from}}.String()
+		next = pageToken{page.ids[len(page.ids)-1] + 1, []checkpoint{page.from}}
 	}
-	response["events"] = page.events
-	return response, err
+	return page.events, next, err
 }
 
-// lastEvents returns events from an id on backwards. The first page reads the whole history, and
-// leaves checkpoints for the pages after it.
-func (h handler) lastEvents(ctx context.Context, id engine.ID, page *history, token pageToken, limit int) (object, error) {
+// lastEvents returns the events up to an id, and where the page before them ends. The first page
+// reads the whole history, and leaves checkpoints for the pages after it.
+func (h handler) lastEvents(
+	ctx context.Context, id engine.ID, page *history, token pageToken, limit int,
+) (events []object, next pageToken, err error) {
 	begins, checkpoints, most := checkpoint{from: 1}, token.checkpoints, math.MaxInt
 	if token.bound > 0 {
 		most = token.bound
@@ -154,7 +181,7 @@ func (h handler) lastEvents(ctx context.Context, id engine.ID, page *history, to
 	}
 	page.resume(begins)
 	count, spacing := 0, limit
-	_, err := h.Executions.HistoryFrom(ctx, id, begins.from, func(e machine.Event) bool {
+	_, err = h.Executions.HistoryFrom(ctx, id, begins.from, func(e machine.Event) bool {
 		page.add(e)
 		if count++; most == math.MaxInt && count%spacing == 0 {
 			if checkpoints = append(checkpoints, page.from); len(checkpoints) > maxCheckpoints {
@@ -175,16 +202,12 @@ func (h handler) lastEvents(ctx context.Context, id engine.ID, page *history, to
 	for size := 0; begin > 0 && end-begin < limit && size < h.fullPage(); begin-- {
 		size += page.sizes[begin-1]
 	}
-	events := slices.Clone(page.events[begin:end])
-	slices.Reverse(events)
-	response := object{"events": events}
 	if begin > 0 || begins.last > 0 {
-		token.bound = begins.last
+		next.bound = begins.last
 		if begin > 0 {
-			token.bound = page.ids[begin-1]
+			next.bound = page.ids[begin-1]
 		}
-		token.checkpoints = slices.DeleteFunc(checkpoints, func(c checkpoint) bool { return c.last >= token.bound })
-		response["nextToken"] = token.String()
+		next.checkpoints = slices.DeleteFunc(checkpoints, func(c checkpoint) bool { return c.last >= next.bound })
 	}
-	return response, err
+	return page.events[begin:end], next, err
 }

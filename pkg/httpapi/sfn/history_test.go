@@ -1,6 +1,7 @@
 package sfn_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
@@ -146,19 +148,24 @@ func TestHistoryPages(t *testing.T) {
 // pages returns the history of execution e, with the ids of its events, and how many pages it has.
 func (f *fixture) pages(size int, reverse bool) (events []string, pages int) {
 	f.t.Helper()
+	type event struct {
+		ID       int `json:"id"`
+		Previous int `json:"previousEventId"`
+		Type     string
+	}
 	for next := ""; next != "" || pages == 0; pages++ {
 		var page struct {
-			Events []struct {
-				ID       int `json:"id"`
-				Previous int `json:"previousEventId"`
-				Type     string
-			}
+			Events    []event
 			NextToken string
 		}
 		body := fmt.Sprintf(`{"executionArn":"%sf:e","maxResults":%d,"reverseOrder":%t,"nextToken":%q}`, runs, size, reverse, next)
 		_, _, text := f.do(signed(f.t, "GetExecutionHistory", body))
 		if err := json.Unmarshal([]byte(text), &page); err != nil || len(page.Events) > size {
 			f.t.Fatalf("a page of %d: %v, %s", size, err, text)
+		}
+		slices.SortFunc(page.Events, func(a, b event) int { return cmp.Compare(a.ID, b.ID) }) // a page has the order of time
+		if reverse {
+			slices.Reverse(page.Events)
 		}
 		for _, e := range page.Events {
 			events = append(events, fmt.Sprintf("%d<%d %s", e.ID, e.Previous, e.Type))
@@ -332,7 +339,8 @@ func TestHistoryOf25000Events(t *testing.T) {
 			began := time.Now()
 			events, pages := f.pages(size, false)
 			t.Logf("%d pages took %s", pages, time.Since(began))
-			if last := events[len(events)-1]; len(events) != tt.count || !strings.HasPrefix(last, fmt.Sprint(tt.last, "<")) || !strings.HasSuffix(last, " ExecutionFailed") {
+			last := events[len(events)-1]
+			if len(events) != tt.count || !strings.HasPrefix(last, fmt.Sprint(tt.last, "<")) || !strings.HasSuffix(last, " ExecutionFailed") {
 				t.Errorf("%d events, the last is %s", len(events), last)
 			}
 			if f.read > all+3*pages {
@@ -346,5 +354,55 @@ func TestHistoryOf25000Events(t *testing.T) {
 			}
 			t.Logf("%d pages backwards read %d events", pages, f.read)
 		})
+	}
+}
+
+// The events of a page have the order of their times. A Parallel succeeds like a Map, and each
+// attempt follows the one before.
+func TestHistoryOfAParallel(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	wait := func(name string, seconds int) string {
+		return fmt.Sprintf(`{"StartAt":%q,"States":{%[1]q:{"Type":"Wait","Seconds":%d,"End":true}}}`, name, seconds)
+	}
+	text, err := json.Marshal(`{"StartAt":"A","States":{"A":{"Type":"Parallel","Next":"B","ResultPath":null,"Branches":[` +
+		wait("Long", 3) + `,` + wait("Short", 1) + `]},
+		"B":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"No","States":{"No":{"Type":"Fail","Error":"E"}}}],
+			"Retry":[{"ErrorEquals":["E"],"MaxAttempts":1}],"Catch":[{"ErrorEquals":["E"],"Next":"C"}]},
+		"C":{"Type":"Succeed"}}}`)
+	wantSuccess(t, err)
+	f.follow([]step{
+		{"CreateStateMachine", `{"name":"f","definition":` + string(text) + `,"roleArn":"arn:aws:iam::123456789012:role/r"}`, `{}`},
+		{"StartExecution", `{"stateMachineArn":"M:f","name":"e"}`, `{}`},
+	})
+	f.run()
+	c := f.client()
+	forwards := f.events(c, sdk.GetExecutionHistoryInput{})
+	backwards := f.events(c, sdk.GetExecutionHistoryInput{ReverseOrder: true})
+	slices.Reverse(backwards)
+	const want = "ExecutionStarted ParallelStateEntered ParallelStateStarted WaitStateEntered WaitStateEntered WaitStateExited WaitStateExited " +
+		"ParallelStateSucceeded ParallelStateExited " +
+		"ParallelStateEntered ParallelStateStarted FailStateEntered ParallelStateStarted FailStateEntered ParallelStateFailed ParallelStateExited " +
+		"SucceedStateEntered SucceedStateExited ExecutionSucceeded"
+	for name, events := range map[string][]types.HistoryEvent{"forwards": forwards, "backwards": backwards} {
+		if got := shownEvents(events); got != want {
+			t.Errorf("%s the history is\n%s; want\n%s", name, got, want)
+		}
+		ids := map[int64]bool{}
+		for i, e := range events {
+			if i > 1 && !ids[e.PreviousEventId] {
+				t.Errorf("%s: event %d %s follows %d", name, e.Id, e.Type, e.PreviousEventId)
+			}
+			if ids[e.Id] = true; i > 0 && e.Timestamp.Before(*events[i-1].Timestamp) {
+				t.Errorf("%s: event %d is at %s, and event %d before it at %s", name, e.Id, e.Timestamp, events[i-1].Id, events[i-1].Timestamp)
+			}
+		}
+		d := events[0].ExecutionStartedEventDetails
+		if aws.ToString(d.RoleArn) != "arn:aws:iam::123456789012:role/r" || d.InputDetails == nil || d.InputDetails.Truncated {
+			t.Errorf("%s: started with %+v", name, d)
+		}
+		if d := events[len(events)-1].ExecutionSucceededEventDetails; d == nil || d.OutputDetails == nil {
+			t.Errorf("%s: succeeded with %+v", name, d)
+		}
 	}
 }

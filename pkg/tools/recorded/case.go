@@ -364,6 +364,8 @@ func (c *recordedCase) typesDiffer(events []json.RawMessage) string {
 		got = append(got, typeOf(e))
 	}
 	if c.Unordered {
+		// The recorder removed it when it sorted the events of branches: the ids have a gap.
+		got = slices.DeleteFunc(got, func(name string) bool { return name == "ParallelStateSucceeded" })
 		slices.Sort(got)
 		slices.Sort(want)
 	}
@@ -407,8 +409,9 @@ func (c *recordedCase) detailsDiffer(events []json.RawMessage) string {
 // hidden is a part of a recorded text that stands for anything.
 var hidden = regexp.MustCompile(`<(?:<[a-z_]+>|[A-Za-z])[A-Za-z0-9_:\-]*>`)
 
-// withoutHeaders are members of a result that only the service has.
-var withoutHeaders = []string{"SdkHttpMetadata", "SdkResponseMetadata"}
+// withoutHeaders are members of a result that only the service has, and members of events that the
+// recorder removed.
+var withoutHeaders = []string{"SdkHttpMetadata", "SdkResponseMetadata", "inputDetails", "outputDetails"}
 
 // equal compares a recorded value with another one. A text that holds JSON is equal to its value.
 func equal(want, got any) bool {
