@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
@@ -229,5 +230,36 @@ func TestEventsMatchTheMachine(t *testing.T) {
 	got := unquoted(tableOf(t, "history", "event").column("event"))
 	if missing, extra := difference(want, got), difference(got, want); len(missing)+len(extra) > 0 {
 		t.Errorf("the table has no row for %q, and %q are unknown to the machine", missing, extra)
+	}
+}
+
+// Each row of the comparison with Step Functions has a test, and says how the two compare.
+func TestComparisonWithStepFunctions(t *testing.T) {
+	t.Parallel()
+	declared := map[string]bool{}
+	err := filepath.WalkDir("..", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(readFile(t, file), -1) {
+			declared[match[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := docs.Find("from-step-functions")
+	rows := regexp.MustCompile("(?m)^\\| [^|]+ \\| (better|same|different|missing) \\| [^|]+ \\| `(\\w+)` \\|$").FindAllStringSubmatch(page.Text, -1)
+	found := map[string]int{}
+	for _, row := range rows {
+		if found[row[1]]++; !declared[row[2]] {
+			t.Errorf("there is no test %s", row[2])
+		}
+	}
+	_, table, _ := strings.Cut(page.Text, "## What differs")
+	table, _, _ = strings.Cut(table, "\n## ")
+	if lines := strings.Count(table, "\n| "); len(rows) != lines-1 || len(found) != 4 {
+		t.Errorf("%d of %d rows name a test: %v", len(rows), lines-1, found)
 	}
 }
