@@ -34,6 +34,7 @@ const dev = "Waitless `dev`"
 var systems = []system{
 	{"Waitless", "in process", both, startEmbedded("waitless", true)},
 	{dev + ", activities over HTTP", "HTTP", both, startDev(definitions[polling])},
+	{dev + ", a state machine, activities over HTTP", "HTTP", []string{polling}, startDev(machineOfPolling)},
 	{dev + ", built-in activities, timers due at once", "HTTP", []string{polling}, startDev(builtIn())},
 	{"DBOS, PostgreSQL", "in process", both, startEmbedded("dbos", true)},
 	{"DBOS, PostgreSQL, behind an HTTP API of its program", "HTTP", both, startEmbedded("dbos", false)},

@@ -66,6 +66,31 @@ steps:
 `,
 }
 
+// machineOfPolling does the work of the polling flow in the Amazon States Language.
+const machineOfPolling = `{
+  "StartAt": "Start",
+  "States": {
+    "Start": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:start", "ResultPath": "$.job", "Next": "Pause"},
+    "Pause": {"Type": "Wait", "TimestampPath": "$.job.until", "Next": "Describe"},
+    "Describe": {
+      "Type": "Task",
+      "Resource": "arn:aws:lambda:us-east-1:123456789012:function:describe",
+      "Parameters": {"polls.$": "$.job.polls"},
+      "ResultPath": "$.job",
+      "Next": "Check"
+    },
+    "Check": {
+      "Type": "Choice",
+      "Choices": [
+        {"Variable": "$.job.status", "StringEquals": "running", "Next": "Pause"},
+        {"Variable": "$.job.status", "StringEquals": "success", "Next": "Done"}
+      ]
+    },
+    "Done": {"Type": "Succeed"}
+  }
+}
+`
+
 // builtIn returns the sample of polling with three polls. Its functions are those of the command,
 // which cannot say until when to wait: its timers are due at once.
 func builtIn() string {

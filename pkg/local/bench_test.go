@@ -16,17 +16,20 @@ import (
 
 // BenchmarkPolling runs executions of the polling sample with three polls on
 // the memory store, its waits skipped by the virtual clock. All executions in
-// flight are started, then run to their ends.
+// flight are started, then run to their ends. Another file does the same work in
+// the Amazon States Language.
 func BenchmarkPolling(b *testing.B) {
-	text, err := os.ReadFile("../../events/polling/flow.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, inFlight := range []int{1, 64} {
-		for _, workers := range []int{1, 4} {
-			b.Run(fmt.Sprintf("%d-in-flight/%d-workers", inFlight, workers), func(b *testing.B) {
-				benchmarkPolling(b, text, inFlight, workers)
-			})
+	for language, file := range map[string]string{"fdl": "../../events/polling/flow.yaml", "asl": "testdata/polling.asl.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, inFlight := range []int{1, 64} {
+			for _, workers := range []int{1, 4} {
+				b.Run(fmt.Sprintf("%s/%d-in-flight/%d-workers", language, inFlight, workers), func(b *testing.B) {
+					benchmarkPolling(b, text, inFlight, workers)
+				})
+			}
 		}
 	}
 }
