@@ -38,6 +38,31 @@ func shipped(flowtest.Call) (any, error) { return map[string]any{"shipped": true
 
 func asked(flowtest.Call) (any, error) { return map[string]any{}, nil }
 
+// TestAMachineOfThreeDays polls a job once an hour for three days, and takes milliseconds for 72
+// polls and as many waits.
+func TestAMachineOfThreeDays(t *testing.T) {
+	t.Parallel()
+	const poller = `{"StartAt": "Pause", "States": {
+		"Pause": {"Type": "Wait", "Seconds": 3600, "Next": "Ask"},
+		"Ask": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:ask", "ResultPath": "$.polls", "Next": "Done"},
+		"Done": {"Type": "Choice", "Choices": [{"Variable": "$.polls", "NumericLessThan": 72, "Next": "Pause"}], "Default": "End"},
+		"End": {"Type": "Succeed"}}}`
+	polls := 0
+	test := flowtest.Test{Flow: []byte(poller), Functions: map[string]flowtest.Function{"ask": func(flowtest.Call) (any, error) {
+		polls++
+		return polls, nil
+	}}}
+	begin := time.Now()
+	r, err := test.Run(t.Context())
+	if err != nil || r.Status != "Succeeded" || r.Elapsed != 72*time.Hour || string(r.Output) != `{"polls":72}` {
+		t.Errorf("%+v, error %v", r, err)
+	}
+	const most = 10 * time.Second // on a busy machine
+	if took := time.Since(begin); took > most {
+		t.Errorf("took %s, want at most %s", took, most)
+	}
+}
+
 // TestATestOfThreeDays waits three days, and two hours for an approval. It does so twice, with the
 // same result.
 func TestATestOfThreeDays(t *testing.T) {
