@@ -159,6 +159,29 @@ steps:
 `, pause)
 }
 
+// mapOf is [foreachOf] as a machine in the Amazon States Language.
+func mapOf(items, lanes int, state string) string {
+	return fmt.Sprintf(`{"StartAt": "List", "States": {"List": {"Type": "Pass", "Result": [%s0], "Next": "Each"}, "Each": {"Type": "Map", "MaxConcurrency": %d,
+		"ItemProcessor": {"StartAt": %s}, "ResultPath": null, "End": true}}}`, strings.Repeat("0,", items-1), lanes, state)
+}
+
+// The states of shortItem and askedItem.
+const (
+	shortState = `"Work", "States": {"Work": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:f", "TimeoutSeconds": 10, "End": true}}`
+	askedState = `"Ask", "States": {"Ask": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "End": true,
+		"Parameters": {"FunctionName": "f", "Payload": {"taskToken.$": "$$.Task.Token"}}}}`
+)
+
+// brokenMachine is [broken] in the Amazon States Language, in which pauses have a second at least.
+const brokenMachine = `{"StartAt": "Sides", "States": {
+	"Sides": {"Type": "Parallel", "End": true, "Branches": [
+		{"StartAt": "Fails", "States": {"Fails": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:f", "TimeoutSeconds": 10,
+			"End": true}}},
+		{"StartAt": "Long", "States": {"Long": {"Type": "Wait", "Seconds": 1000, "End": true}}}],
+		"Retry": [{"ErrorEquals": ["Broken"], "IntervalSeconds": 10, "MaxAttempts": 2}],
+		"Catch": [{"ErrorEquals": ["Broken"], "Next": "After"}]},
+	"After": {"Type": "Pass", "End": true}}}`
+
 // TestWritesOfForks counts the writes of an execution that is only a fork. It has its first item, the
 // fork and its end, and of each lane its items and its join. A callback has two items more. A claim
 // of a callback is one write, and the claim of a short call comes after a commit. A fork that fails
@@ -173,6 +196,14 @@ func TestWritesOfForks(t *testing.T) {
 		flow string
 		want map[string]int
 	}{
+		"machine: a callback in each lane": {mapOf(10, 10, askedState), map[string]int{"commits": 3 + 3*10, "joins": 10, "calls": 10}},
+		"machine: a call in each lane":     {mapOf(100, 100, shortState), map[string]int{"commits": 3 + 100, "joins": 100, "calls": 100}},
+		"machine: 1,000 callbacks in 100 lanes": {
+			mapOf(1000, 100, askedState), map[string]int{"commits": 3 + 2*1000 + 100, "claims": 900 + 99, "joins": 100, "calls": 1000},
+		},
+		"machine: tried again twice after pauses and caught": {
+			brokenMachine, map[string]int{"commits": 2 + 3*(2+1+2) + 2, "joins": 3 * 2, "calls": 3},
+		},
 		"a callback in each lane": {foreachOf(10, 10, askedItem), map[string]int{"commits": 3 + 3*10, "joins": 10, "calls": 10}},
 		"a call in each lane":     {foreachOf(100, 100, shortItem), map[string]int{"commits": 3 + 100, "joins": 100, "calls": 100}},
 		"1,000 callbacks in 100 lanes": {
