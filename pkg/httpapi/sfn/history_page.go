@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
+	"hash/crc32"
 	"math"
 	"slices"
 
@@ -31,10 +33,10 @@ type checkpoint struct {
 	known      []known
 }
 
-// pageToken says where a page goes on: the first id that it has, in reverse order the last one, and
-// the checkpoints from which it may be rendered.
+// pageToken says where a page goes on: a hash of the history and its order, the first id that the
+// page has, in reverse order the last one, and the checkpoints from which it may be rendered.
 type pageToken struct {
-	bound       int
+	of, bound   int
 	checkpoints []checkpoint
 }
 
@@ -48,7 +50,7 @@ func (t pageToken) String() string {
 			e.Int(int64(n))
 		}
 	}
-	put(t.bound, len(t.checkpoints))
+	put(t.of, t.bound, len(t.checkpoints))
 	for _, c := range t.checkpoints {
 		put(c.from, c.last, len(c.known))
 		for _, k := range c.known {
@@ -69,7 +71,7 @@ func parsePageToken(text string) (t pageToken, err error) {
 	}
 	d := value.NewDecoder(data)
 	next := func() int { return int(d.Int()) }
-	t.bound = next()
+	t.of, t.bound = next(), next()
 	for range min(next(), maxCheckpoints) {
 		c := checkpoint{from: next(), last: next()}
 		for range min(next(), flow.MaxForks+1) {
@@ -98,9 +100,13 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 	if err != nil {
 		return nil, err
 	}
-	token := pageToken{}
+	token, of := pageToken{}, int(crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %t", r.ExecutionArn, r.ReverseOrder)))
 	if r.NextToken != "" {
-		if token, err = parsePageToken(r.NextToken); err != nil {
+		token, err = parsePageToken(r.NextToken)
+		if err == nil && token.of != of {
+			err = errPageToken
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +143,7 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 		slices.Reverse(events)
 	}
 	response := object{"events": events}
-	if next.bound > 0 {
+	if next.of = of; next.bound > 0 {
 		response["nextToken"] = next.String()
 	}
 	return response, nil
@@ -162,7 +168,7 @@ func (h handler) nextEvents(
 	})
 	if more := len(page.ids) > limit; more || read.More {
 		page.ids, page.events = page.ids[:min(limit, len(page.ids))], page.events[:min(limit, len(page.ids))]
-		next = pageToken{page.ids[len(page.ids)-1] + 1, []checkpoint{page.from}}
+		next.bound, next.checkpoints = page.ids[len(page.ids)-1]+1, []checkpoint{page.from}
 	}
 	return page.events, next, err
 }

@@ -34,12 +34,13 @@ func (h handler) named(parameter, text, kind string, counts ...int) ([]string, e
 	for i, name := range names {
 		ok = ok && (flow.ValidName(name) || i > 0 && kind == "stateMachine" && isName(name) || i > 0 && kind == "execution" && flow.ValidExecution(name))
 	}
-	if most := slices.Max(counts); !ok || !slices.Contains(counts, len(names)) {
-		form := prefix + strings.Join([]string{"FLOW", "NAME"}[:most], ":")
-		if kind == "stateMachine" {
-			form = prefix + strings.Join([]string{"FLOW", "VERSION_OR_ALIAS"}[:most], ":")
+	if !ok || !slices.Contains(counts, len(names)) {
+		second := map[string]string{"stateMachine": "VERSION_OR_ALIAS", "execution": "NAME"}[kind]
+		var forms []string
+		for _, count := range counts {
+			forms = append(forms, prefix+strings.Join([]string{"FLOW", second}[:count], ":"))
 		}
-		return nil, invalid("InvalidArn", fmt.Sprintf("%s is not %s, with this region and account", parameter, form))
+		return nil, invalid("InvalidArn", fmt.Sprintf("%s is not %s, with this region and account", parameter, strings.Join(forms, " or ")))
 	}
 	return names, nil
 }
@@ -80,7 +81,7 @@ func (h handler) createMachine(ctx context.Context, r request) (object, error) {
 	if !flow.ValidName(r.Name) {
 		return nil, errName
 	}
-	if err := r.checkVersion(); err != nil {
+	if err := r.checkSettings(); err != nil {
 		return nil, err
 	}
 	ref, err := h.refOf(r.Name, r.Definition)
@@ -181,7 +182,10 @@ func (r request) settings() map[string]json.RawMessage {
 	return given
 }
 
-func (r request) checkVersion() error {
+func (r request) checkSettings() error {
+	if r.RoleArn != "" && (!strings.HasPrefix(r.RoleArn, "arn:") || !strings.Contains(r.RoleArn, ":role/")) {
+		return invalid("InvalidArn", "roleArn is not arn:aws:iam::ACCOUNT:role/NAME")
+	}
 	if r.VersionDescription != "" && !r.Publish {
 		return invalid(codeInvalid, "versionDescription is given without publish; set publish to true")
 	}
@@ -195,7 +199,7 @@ func (h handler) updateMachine(ctx context.Context, r request) (shown object, er
 		err = invalid("MissingRequiredParameter", "neither definition nor roleArn is given; give one of them")
 	}
 	if err == nil {
-		err = r.checkVersion()
+		err = r.checkSettings()
 	}
 	if err != nil {
 		return nil, err
@@ -314,6 +318,9 @@ func (h handler) validateDefinition(_ context.Context, r request) (object, error
 	}
 	if r.MaxResults < 0 || r.MaxResults > most {
 		return nil, invalid(codeInvalid, "maxResults is not a number from 0 to "+strconv.Itoa(most))
+	}
+	if !slices.Contains([]string{"", "ERROR", "WARNING"}, r.Severity) {
+		return nil, invalid(codeInvalid, "this severity is not one of ERROR and WARNING")
 	}
 	parsed, problems := language.Parse([]byte(r.Definition))
 	if parsed != nil && h.Check != nil {

@@ -70,12 +70,12 @@ func TestStateMachinesAreManaged(t *testing.T) {
 	f := newFixture(t)
 	f.put("fdl", onePass)
 	f.follow([]step{
-		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"R","tags":[{"key":"a","value":"b"}]}`,
+		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"arn:aws:iam::1:role/r","tags":[{"key":"a","value":"b"}]}`,
 			`{"stateMachineArn":"M:f","creationDate":"any","stateMachineVersionArn":null}`},
-		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"other"}`, `{"stateMachineArn":"M:f"}`}, // idempotent
-		{"CreateStateMachine", `{"name":"f","definition":D2,"roleArn":"R"}`, "StateMachineAlreadyExists"},
-		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"R","type":"EXPRESS"}`, "StateMachineAlreadyExists"},
-		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"R","publish":true}`, "StateMachineAlreadyExists"},
+		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"arn:aws:iam::1:role/other"}`, `{"stateMachineArn":"M:f"}`}, // idempotent
+		{"CreateStateMachine", `{"name":"f","definition":D2,"roleArn":"arn:aws:iam::1:role/r"}`, "StateMachineAlreadyExists"},
+		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"arn:aws:iam::1:role/r","type":"EXPRESS"}`, "StateMachineAlreadyExists"},
+		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"arn:aws:iam::1:role/r","publish":true}`, "StateMachineAlreadyExists"},
 		{"CreateStateMachine", `{"name":"f","definition":D1,"tracingConfiguration":{"enabled":true}}`, "StateMachineAlreadyExists"},
 		{"CreateStateMachine", `{"name":"g","definition":D1,"type":"FAST"}`, "StateMachineTypeNotSupported"},
 		{"CreateStateMachine", `{"name":"g h","definition":D1}`, "InvalidName"},
@@ -83,16 +83,17 @@ func TestStateMachinesAreManaged(t *testing.T) {
 		{"CreateStateMachine", `{"name":"g"}`, "InvalidDefinition"},
 		{"CreateStateMachine", `{"name":"g","definition":D1,"versionDescription":"v"}`, "ValidationException"},
 		{"DescribeStateMachine", `{"stateMachineArn":"M:g"}`, "StateMachineDoesNotExist"},
-		{"DescribeStateMachine", `{"stateMachineArn":"M:f"}`, `{"name":"f","type":"STANDARD","status":"ACTIVE","definition":D1,"roleArn":"R","revisionId":"H1",` +
+		{"DescribeStateMachine", `{"stateMachineArn":"M:f"}`, `{"name":"f","type":"STANDARD","status":"ACTIVE","definition":D1,` +
+			`"roleArn":"arn:aws:iam::1:role/r","revisionId":"H1",` +
 			`"loggingConfiguration":{"level":"OFF","includeExecutionData":false},"tracingConfiguration":{"enabled":false},"creationDate":"any"}`},
 		{"DescribeStateMachine", `{"stateMachineArn":"M:f","includedData":"METADATA_ONLY"}`, `{"name":"f","definition":null}`},
 		{"UpdateStateMachine", `{"stateMachineArn":"M:f","definition":D2,"loggingConfiguration":{"level":"ALL"}}`, `{"updateDate":"any","revisionId":"H2"}`},
-		{"UpdateStateMachine", `{"stateMachineArn":"M:f","roleArn":"R2"}`, `{"revisionId":"H2"}`},
+		{"UpdateStateMachine", `{"stateMachineArn":"M:f","roleArn":"arn:aws:iam::1:role/r2"}`, `{"revisionId":"H2"}`},
 		{"UpdateStateMachine", `{"stateMachineArn":"M:f"}`, "MissingRequiredParameter"},
 		{"UpdateStateMachine", `{"stateMachineArn":"M:f","definition":"x"}`, "InvalidDefinition"},
 		{"UpdateStateMachine", `{"stateMachineArn":"M:g","definition":D2}`, "StateMachineDoesNotExist"},
 		{"UpdateStateMachine", `{"stateMachineArn":"M:f:1","definition":D2}`, "InvalidArn"},
-		{"DescribeStateMachine", `{"stateMachineArn":"M:f"}`, `{"definition":D2,"roleArn":"R2","loggingConfiguration":{"level":"ALL"}}`},
+		{"DescribeStateMachine", `{"stateMachineArn":"M:f"}`, `{"definition":D2,"roleArn":"arn:aws:iam::1:role/r2","loggingConfiguration":{"level":"ALL"}}`},
 		{"CreateStateMachine", `{"name":"f","definition":D2,"loggingConfiguration":{"level":"ALL"}}`, `{"stateMachineArn":"M:f"}`},
 		{"CreateStateMachine", `{"name":"fdl","definition":D1}`, "StateMachineAlreadyExists"},
 		{"CreateStateMachine", `{"name":"e","definition":D1,"type":"EXPRESS","publish":true,"versionDescription":"first"}`, `{"stateMachineVersionArn":"M:e:1"}`},
@@ -540,4 +541,57 @@ func TestFailStatesAreNotRedriven(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The token of a page is one of the list that it came with.
+func TestForeignPageTokensAreRejected(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.follow([]step{
+		{"CreateStateMachine", `{"name":"f","definition":D1,"publish":true}`, `{}`},
+		{"CreateStateMachine", `{"name":"g","definition":D1}`, `{}`},
+		{"StartExecution", `{"stateMachineArn":"M:f","name":"e"}`, `{}`},
+		{"StartExecution", `{"stateMachineArn":"M:f","name":"other"}`, `{}`},
+	})
+	f.run()
+	tokenOf := func(action, body string) string {
+		t.Helper()
+		_, _, text := f.do(signed(t, action, body))
+		var page struct{ NextToken string }
+		if err := json.Unmarshal([]byte(text), &page); err != nil || page.NextToken == "" {
+			t.Fatalf("%s: %v %s", action, err, text)
+		}
+		return page.NextToken
+	}
+	list := tokenOf("ListStateMachines", `{"maxResults":1}`)
+	events := tokenOf("GetExecutionHistory", `{"maxResults":1,"executionArn":"`+runs+`f:e"}`)
+	backwards := tokenOf("GetExecutionHistory", `{"maxResults":1,"reverseOrder":true,"executionArn":"`+runs+`f:e"}`)
+	f.follow([]step{
+		{"ListStateMachines", `{"nextToken":"` + list + `"}`, `{"nextToken":null}`},
+		{"ListStateMachines", `{"nextToken":"zzz"}`, "InvalidToken"},
+		{"ListStateMachines", `{"nextToken":"` + events + `"}`, "InvalidToken"},
+		{"ListStateMachineVersions", `{"stateMachineArn":"M:f","nextToken":"` + list + `"}`, "InvalidToken"},
+		{"GetExecutionHistory", `{"executionArn":"X:f:e","nextToken":"` + events + `"}`, `{"nextToken":null}`},
+		{"GetExecutionHistory", `{"executionArn":"X:f:other","nextToken":"` + events + `"}`, "InvalidToken"},
+		{"GetExecutionHistory", `{"executionArn":"X:f:e","reverseOrder":true,"nextToken":"` + events + `"}`, "InvalidToken"},
+		{"GetExecutionHistory", `{"executionArn":"X:f:e","nextToken":"` + backwards + `"}`, "InvalidToken"},
+		{"GetExecutionHistory", `{"executionArn":"X:f:e","nextToken":"` + list + `"}`, "InvalidToken"},
+	})
+}
+
+func TestParametersAreChecked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.follow([]step{
+		{"CreateStateMachine", `{"name":"f","definition":D1,"roleArn":"xx"}`, "InvalidArn"},
+		{"CreateStateMachine", `{"name":"f","definition":D1,"tags":[{"key":"aws:x","value":"y"}]}`, "ValidationException"},
+		{"CreateStateMachine", `{"name":"f","definition":D1}`, `{}`},
+		{"UpdateStateMachine", `{"stateMachineArn":"M:f","roleArn":"xx"}`, "InvalidArn"},
+		{"TagResource", `{"resourceArn":"M:f","tags":[{"key":"aws:x","value":"y"}]}`, "ValidationException"},
+		{"TagResource", `{"resourceArn":"M:f","tags":[{"key":"","value":"y"}]}`, "ValidationException"},
+		{"ListTagsForResource", `{"resourceArn":"M:f"}`, `{"tags":[]}`},
+		{"ValidateStateMachineDefinition", `{"definition":D1,"severity":"INFO"}`, "ValidationException"},
+		{"StartExecution", `{"stateMachineArn":"f"}`, "InvalidArn"},
+		{"StartExecution", `{"stateMachineArn":"f"}`, `{"message":"stateMachineArn is not M:FLOW or M:FLOW:VERSION_OR_ALIAS, with this region and account"}`},
+	})
 }

@@ -2,32 +2,37 @@ package sfn
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// page returns a page of a list in the order of its keys. Its token is the key of the last entry,
-// which may be gone when the next page is read.
+// page returns a page of a list in the order of its keys. Its token names the list and the key of
+// the last entry, which may be gone when the next page is read.
 func (r request) page(member string, list []object, keys []string) (object, error) {
 	limit, err := r.limit()
-	if err == nil && r.NextToken != "" && !isName(r.NextToken) {
+	of := member + " " + r.StateMachineArn + " "
+	token, tokenErr := base64.RawURLEncoding.DecodeString(r.NextToken)
+	last, ok := strings.CutPrefix(string(token), of)
+	if err == nil && r.NextToken != "" && (tokenErr != nil || !ok) {
 		err = errPageToken
 	}
 	if err != nil {
 		return nil, err
 	}
-	after, found := slices.BinarySearch(keys, r.NextToken)
+	after, found := slices.BinarySearch(keys, last)
 	if found {
 		after++
 	}
 	if end := after + limit; end < len(list) {
-		return object{member: list[after:end], "nextToken": keys[end-1]}, nil
+		return object{member: list[after:end], "nextToken": base64.RawURLEncoding.EncodeToString([]byte(of + keys[end-1]))}, nil
 	}
 	return object{member: list[after:]}, nil
 }
@@ -256,6 +261,9 @@ func (r *record) setTags(tags []tag) error {
 		r.Tags = map[string]string{}
 	}
 	for _, t := range tags {
+		if t.Key == "" || strings.HasPrefix(t.Key, "aws:") {
+			return invalid(codeInvalid, `the key of a tag is empty or begins with "aws:"`)
+		}
 		r.Tags[t.Key] = t.Value
 	}
 	if len(r.Tags) > maxTags {
