@@ -12,6 +12,9 @@ import (
 // beforeFirst is the Seq of the item before item 0, from which a lane's first draft starts.
 const beforeFirst = math.MaxUint64
 
+// claimTries is how often a claim of items that fails is made again.
+const claimTries = 3
+
 // laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its
 // way.
 func (h *handler) laneNotFound(ctx context.Context, wake Wake, lane machine.Lane) error {
@@ -206,12 +209,15 @@ func (f forks) addOutputs(ctx context.Context, id ID, state machine.State, recor
 }
 
 // claim claims the next items for a lane. The answer is in the record also if the claim was made
-// before, or refused (rule 27).
+// before, or refused (rule 27), so a claim that fails is made again at once: the wake would wait for
+// the end of this worker (rule 29).
 func (f forks) claim(ctx context.Context, base Item, state machine.State, c machine.ClaimItems) (machine.Signal, error) {
 	lane := *state.Lane
-	record, err := f.Joins.Claim(ctx, ForkID{lane.Parent, lane.Attempt}, ClaimRequest{
-		Lane: lane.Index, Number: c.Number, Size: c.Size, First: c.First, Items: c.Items, Expires: state.Expires,
-	})
+	request := ClaimRequest{Lane: lane.Index, Number: c.Number, Size: c.Size, First: c.First, Items: c.Items, Expires: state.Expires}
+	record, err := f.Joins.Claim(ctx, ForkID{lane.Parent, lane.Attempt}, request)
+	for try := 1; err != nil && try <= claimTries && f.Sleep(ctx, jitter(try)) == nil; try++ {
+		record, err = f.Joins.Claim(ctx, ForkID{lane.Parent, lane.Attempt}, request)
+	}
 	own := record.Claims[lane.Index]
 	switch {
 	case err != nil:

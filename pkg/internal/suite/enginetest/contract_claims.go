@@ -57,19 +57,20 @@ var shareCases = []ruleCase{
 		lanes := b.share(4, callbackText())
 		b.answer("Ask", `{}`, `{}`)
 		b.advance(lanes[0])
-		b.trace, b.claimFaults = nil, []Fault{LoseAnswer}
+		b.trace, b.claimFaults = nil, failedClaims
 		wake := b.closeOf(lanes[0], success)
 		b.wantError(wake, engine.CodeInternal)
-		b.wantTrace("read of lane 0", "look: closed by hand", "claim 1 of lane 0: failed")
+		b.wantTrace(append([]string{"read of lane 0", "look: closed by hand"}, slices.Repeat([]string{"claim 1 of lane 0: failed"}, 4)...)...)
 		b.advance(wake)
 		b.wantTrace("read of lane 0", "look: closed by hand", "claim 1 of lane 0: 2-3", "write 2 of lane 0", "call Ask", "write 3 of lane 0")
 	}},
 	{"rule 29: who comes to a lane between two items leaves it to the worker that may live", func(b *fixture) {
 		lanes := b.share(6, taskText("A"))
 		b.answer("A", `{}`, `{}`)
-		b.claimFaults = []Fault{NoFault, LoseAnswer}
+		b.claimFaults = append([]Fault{NoFault}, failedClaims...)
 		b.wantError(lanes[0], engine.CodeInternal)
-		b.wantTrace("read of lane 0", "read", "call A", "claim 1 of lane 0: 2-3", "call A", "write 0 of lane 0", "claim 2 of lane 0: failed")
+		b.wantTrace(append([]string{"read of lane 0", "read", "call A", "claim 1 of lane 0: 2-3", "call A", "write 0 of lane 0"},
+			slices.Repeat([]string{"claim 2 of lane 0: failed"}, 4)...)...)
 		b.wantPutBack(lanes[0], after(time.Minute))
 		b.wantTrace("read of lane 0")
 		b.answer("A", `{}`, `{}`, `{}`)
@@ -77,6 +78,16 @@ var shareCases = []ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "claim 2 of lane 0: 3-4", "call A", "write 1 of lane 0", "claim 3 of lane 0: 4-5", "call A",
 			"write 2 of lane 0", "claim 4 of lane 0: 5-6", "call A", "write 3 of lane 0", "join lane 0: 1")
+	}},
+	{"rule 29: a claim that fails is made again at once", func(b *fixture) {
+		for _, fault := range []Fault{LoseAnswer, LoseWrite} {
+			b.claimFaults = append(b.claimFaults, fault, NoFault)
+		}
+		lanes := b.share(4, taskText("A"))
+		b.answer("A", `{}`, `{}`, `{}`)
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "claim 1 of lane 0: failed", "claim 1 of lane 0: 2-3", "call A", "write 0 of lane 0",
+			"claim 2 of lane 0: failed", "claim 2 of lane 0: 3-4", "call A", "write 1 of lane 0", "join lane 0: 1")
 	}},
 	{"rule 29: a worker with a result that the log lacks goes on at once", func(b *fixture) {
 		lanes := b.share(4, taskText("A"))
@@ -117,7 +128,7 @@ var shareCases = []ruleCase{
 	{"rule 20: a lane between two items is stopped", func(b *fixture) {
 		lanes := b.share(6, taskText("A"))
 		b.answer("A", `{}`, `{}`)
-		b.claimFaults = []Fault{NoFault, LoseAnswer}
+		b.claimFaults = append([]Fault{NoFault}, failedClaims...)
 		b.wantError(lanes[0], engine.CodeInternal)
 		b.wakes = []engine.Wake{b.stop()}
 		b.drain()
@@ -274,6 +285,9 @@ func (b *fixture) shareOf(input, steps, outputs string) {
 	b.advance(b.take())
 	b.trace = nil
 }
+
+// failedClaims are the faults of a claim that is made in vain.
+var failedClaims = []Fault{LoseAnswer, LoseAnswer, LoseAnswer, LoseAnswer}
 
 // oneClaim is a record of which a worker gets one claim.
 type oneClaim struct {
