@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
+)
+
+const paidMachine = `{"StartAt": "Each", "States": {
+  "Each": {"Type": "Map", "ItemsPath": "$.list", "ResultPath": "$.done", "Next": "Pay", "ItemProcessor": {"StartAt": "Pack", "States": {
+    "Pack": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:pack", "End": true}}}},
+  "Pay": {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:123456789012:function:pay", "End": true}}}`
+
+// A state machine that failed goes on after its Map; the graph, lists and schedules show it.
+func TestCommandsAcceptMachines(t *testing.T) {
+	t.Parallel()
+	env, dir := inStore(t), t.TempDir()
+	file, money := writeIn(t, dir, "order.asl.json", paidMachine), filepath.Join(dir, "money")
+	run := func(name string) result {
+		return doWith(t, "", env, "run", file, "--name", name, "--input", `{"list":[1,2]}`, "--task", "pack=exec:echo 1",
+			"--task", `pay=exec:sh -c 'test -e `+money+` && echo \"paid\"'`)
+	}
+	if got := run("0a"); got.exit != view.ExitFailed || !strings.Contains(got.stderr, "Runtime.ExitError") {
+		t.Fatalf("%+v", got)
+	}
+	doWith(t, "", env, "redrive", "order/0a")
+	writeIn(t, dir, "money", "")
+	if got := run("0a-redrive"); got.exit != view.ExitSucceeded || strings.Contains(got.stderr, "Pack returned") {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{
+		"graph|order|--execution|0a": "2 done", "show|order/0a-redrive": "redriven  from order/0a at step Pay\n", "list": "Pay failed: Runtime.ExitError",
+		"schedules|put|order/often|--cron|@every 5m": "order/often  @every 5m", "advise|" + file: "order.asl.json: nothing to advise",
+	} {
+		if got := doWith(t, "", env, strings.Split(args, "|")...); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
