@@ -106,10 +106,9 @@ func (t awaitedCalls) Call(ctx context.Context, call machine.Call) (token.Outcom
 	default: // none is free
 		return token.Outcome{}, &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 	}
-	running := t.begin(ctx, gate, call)
 	soon, hurry := context.WithTimeout(ctx, directTime)
 	defer hurry()
-	t.system.queue.hasten(call.Log, hurry)
+	running := t.begin(ctx, gate, call, hurry)
 	back := t.system.pool.park()
 	await(soon, 0, running.ended)
 	back()
@@ -140,7 +139,7 @@ func (t awaitedCalls) callInTurn(ctx context.Context, gate *gate, call machine.C
 		}
 		return token.Outcome{}, err
 	}
-	return t.await(ctx, t.begin(ctx, gate, call))
+	return t.await(ctx, t.begin(ctx, gate, call, nil))
 }
 
 // runningCall is a call that was begun.
@@ -151,10 +150,10 @@ type runningCall struct {
 	err     error
 }
 
-// begin begins a call, which leaves the gate at its end.
-func (t awaitedCalls) begin(ctx context.Context, gate *gate, call machine.Call) *runningCall {
+// begin begins a call, which leaves the gate at its end. Hurry is as for [queue.beginWork].
+func (t awaitedCalls) begin(ctx context.Context, gate *gate, call machine.Call, hurry func()) *runningCall {
 	running := &runningCall{call: call, ended: make(chan struct{})}
-	ended := t.system.queue.beginWork()
+	ended := t.system.queue.beginWork(call.Log, hurry)
 	t.system.pool.run(func() {
 		defer ended()
 		defer close(running.ended)

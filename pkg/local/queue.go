@@ -330,20 +330,6 @@ func (b *busy) takeBack(a *aside) {
 	b.cause = a.cause
 }
 
-// hasten calls hurry when the log that is being handled has another wake, perhaps at once. The same
-// wake again is none.
-func (q *queue) hasten(log engine.ID, hurry func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	held := q.busy[log]
-	held.hurry = hurry
-	for _, d := range held.due {
-		if d.wake.Cause != held.cause {
-			hurry()
-		}
-	}
-}
-
 // stepAside lets other wakes of the call's log be handled, while its present wake waits for the
 // call, until back is called. A virtual clock stands still meanwhile. If the log commits meanwhile
 // that it does not wait for the call, moved is called with a conflict. A heartbeat, say, changes
@@ -445,11 +431,21 @@ func (q *queue) begin(work func()) {
 	})
 }
 
-// beginWork begins work beside the handling of wakes, which its caller does until it calls end.
-func (q *queue) beginWork() (end func()) {
+// beginWork begins work beside the handling of wakes, which its caller does until it calls end. It
+// calls hurry, unless that is nil, when the log that is being handled has a wake with another
+// cause, perhaps at once.
+func (q *queue) beginWork(log engine.ID, hurry func()) (end func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.background++
+	if held := q.busy[log]; hurry != nil {
+		held.hurry = hurry
+		for _, d := range held.due {
+			if d.wake.Cause != held.cause {
+				hurry()
+			}
+		}
+	}
 	return q.endWork
 }
 

@@ -280,7 +280,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	if err == nil && !isNew { // show the events before this process took it over
 		var state machine.State
 		var events []machine.Event
-		state, events, err = e.read(ctx)
+		state, events, err = e.read(ctx, true)
 		e.Committed(engine.NewID(e.file.name(), e.name), state, events)
 	}
 	if err != nil {
@@ -440,27 +440,18 @@ func (e *execution) showOutput(call machine.Call, text string) {
 
 func (e *execution) warnOfJob(err error) { e.say("job: " + err.Error() + "; Waitless asks again") }
 
-// read returns the execution as the system of this process has it.
-func (e *execution) read(ctx context.Context) (state machine.State, events []machine.Event, err error) {
+// read returns the execution as the system of this process has it, perhaps with its events.
+func (e *execution) read(ctx context.Context, withEvents bool) (state machine.State, events []machine.Event, err error) {
 	id := engine.NewID(e.file.name(), e.name)
-	if state, err = e.system.Client.Describe(ctx, id); err == nil {
+	if state, err = e.system.Client.Describe(ctx, id); err == nil && withEvents {
 		events, err = e.system.Client.History(ctx, id)
 	}
 	return state, events, err
 }
 
-// ended returns the execution, and with --json its events.
-func (e *execution) ended(ctx context.Context) (state machine.State, events []machine.Event, err error) {
-	if e.options.json {
-		return e.read(ctx)
-	}
-	state, err = e.system.Client.Describe(ctx, engine.NewID(e.file.name(), e.name))
-	return state, nil, err
-}
-
 // finish prints the outcome of the execution.
 func (e *execution) finish(ctx context.Context) error {
-	state, events, err := e.ended(ctx)
+	state, events, err := e.read(ctx, e.options.json)
 	if err != nil {
 		return err
 	}

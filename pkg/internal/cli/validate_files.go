@@ -37,7 +37,8 @@ func filesIn(folder string) (files []string) {
 // hidden folders and node_modules. A folder without any stays in the list.
 func filesBelow(paths []string) (files []string) {
 	for _, path := range paths {
-		before, root := len(files), path+string(filepath.Separator) // also a link to a folder
+		before, root := len(files), path+string(filepath.Separator) // a link to a folder is one
+
 		_ = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error { // the reader of the path reports its error
 			switch {
 			case err != nil || !entry.IsDir():
