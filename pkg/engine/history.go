@@ -290,7 +290,7 @@ func (r *logReader) readItem(ctx context.Context, item Item) error {
 		return decoded(item, err)
 	}
 	if item.Seq >= r.seq {
-		if err := r.add(ctx, item, events); err != nil || r.full {
+		if err := r.add(ctx, item, events, state.Waiting.Fork()); err != nil || r.full {
 			return err
 		}
 		r.seq, r.skip = item.Seq+1, 0
@@ -306,8 +306,9 @@ func (r *logReader) readItem(ctx context.Context, item Item) error {
 	return nil
 }
 
-// add adds the events of an item that were not read, until the page is full.
-func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) error {
+// add adds the events of an item that were not read, until the page is full. The last one may enter
+// the fork.
+func (r *logReader) add(ctx context.Context, item Item, events []machine.Event, fork *machine.ForkWait) error {
 	for i, event := range machine.WithForkIndexes(r.before.ForkIndexes(), events) {
 		numbered := r.numbering.Number(event)
 		if i < r.skip {
@@ -316,7 +317,9 @@ func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) 
 		if err := r.loader.show(ctx, &numbered.Input, &numbered.Local, &numbered.Output); err != nil {
 			return err
 		}
-		numbered.Log, numbered.Number = item.Execution, event.ID
+		if numbered.Log, numbered.Number = item.Execution, event.ID; event.Lanes > 0 && fork != nil {
+			numbered.Items = fork.Items
+		}
 		r.events = append(r.events, numbered)
 		r.skip = i + 1
 		if r.full = r.isFull(numbered); r.full {

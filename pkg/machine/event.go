@@ -79,6 +79,8 @@ type Event struct {
 	Lanes, Block int
 	// ForkIndexes holds the indexes of the items around the step, if [WithForkIndexes] set them.
 	ForkIndexes []int
+	// Items is the number of items, if Lanes is set, in the history of an execution.
+	Items int
 	// Log and Number are set in the history of an execution, in which ID and By have the API's
 	// numbers: the log of the event, and its ID there.
 	Log    ID

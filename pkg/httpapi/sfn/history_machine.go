@@ -68,7 +68,7 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 			h.of(e.ID).shown = h.of(fork.ID).shown
 			return true
 		case !dataFailed:
-			h.extra(*fork, "StateStarted", h.of(fork.ID).shown, 1, object{})
+			h.extra(*fork, "StateStarted", h.of(fork.ID).shown, 1, h.startOf(*fork))
 		}
 	}
 	by := h.of(e.By)
@@ -80,7 +80,7 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 	}
 	switch isFork := step != nil && step.IsFork(); {
 	case isFork && e.Type == machine.StepStarted: // another attempt
-		h.extra(e, "StateStarted", h.of(e.By).shown, 0, object{})
+		h.extra(e, "StateStarted", h.of(e.By).shown, 0, h.startOf(e))
 		return true
 	case isFork && e.Type == machine.StepFailed && !e.Output.IsMissing(): // was caught
 		details := object{}
@@ -92,6 +92,14 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.extra(e, "StateSucceeded", by.shown, -1, object{})
 	}
 	return false
+}
+
+// startOf returns the details of the start of a fork.
+func (h *history) startOf(e machine.Event) object {
+	if stateName(h.stepOf(e)) != "Map" || e.Items == 0 {
+		return object{}
+	}
+	return object{"length": e.Items}
 }
 
 // next returns the id for an event of the engine, or for an event beside it.

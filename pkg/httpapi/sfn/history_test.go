@@ -406,3 +406,24 @@ func TestHistoryOfAParallel(t *testing.T) {
 		}
 	}
 }
+
+// The start of a Map that runs several items at once says how many it has.
+func TestLengthOfAMap(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", `{"StartAt":"A","States":{"A":{"Type":"Map","ItemsPath":"$.list","MaxConcurrency":2,"End":true,"ItemProcessor":{
+		"StartAt":"W","States":{"W":{"Type":"Wait","SecondsPath":"$","End":true}}}}}}`)
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[3,1,1]}`))
+	wantSuccess(t, err)
+	f.run()
+	var lengths []int32
+	for _, e := range f.events(c, sdk.GetExecutionHistoryInput{}) {
+		if d := e.MapStateStartedEventDetails; d != nil {
+			lengths = append(lengths, d.Length)
+		}
+	}
+	if !slices.Equal(lengths, []int32{3}) {
+		t.Errorf("the lengths are %v", lengths)
+	}
+}
