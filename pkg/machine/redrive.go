@@ -22,8 +22,7 @@ type Redriven struct {
 type RedrivePoint struct {
 	Step   *flow.Step // nil for the end of the innermost series
 	Series []Series   // those that were open before the step; none if nothing ran
-	// Results are those that the step keeps if it is a fork, nil for none; see
-	// [RedrivePoint.AddResults].
+	// Results holds the kept results of a fork, nil for none; see [RedrivePoint.AddResults].
 	Results *Results
 	// Began is the event that began the last attempt of the fork. It is zero if the fork was left,
 	// or was not entered.

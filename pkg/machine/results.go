@@ -65,7 +65,7 @@ func (r forkRun) results() *Results {
 	return &Results{kept.Step, r.lookup.Complete(kept.Done), kept.Outputs}
 }
 
-// withResults returns the outputs of all items, from the list of those that ran.
+// withResults returns the outputs of all items, from the outputs of this attempt.
 func (r forkRun) withResults(ran value.Value) value.Value {
 	p := r.results()
 	if p == nil {

@@ -59,7 +59,7 @@ type State struct {
 	// it.
 	Redriven *Redriven
 	// Results holds the results that a redriven execution keeps of its first step, nil for others and
-	// after that step. The lanes of that step have them, too.
+	// after that step. Its lanes have them, too.
 	Results *Results
 	// Trace is the trace context, nil for an execution that is not traced. Its lanes have it, too.
 	Trace     *Trace
