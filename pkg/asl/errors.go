@@ -90,6 +90,8 @@ func matches(name string, failure token.Outcome) bool {
 		return false
 	case name == errorTaskFailed:
 		return failure.Error != errorTimeout
+	case name == errorHeartbeat && failure.Missed: // the error is the one of any timeout
+		return true
 	}
 	return name == errorAll || name == failure.Error
 }

@@ -71,6 +71,7 @@ func lastRetryOf(step *flow.Step, policy flow.Retry) string {
 type tries struct {
 	retried []int // by policy
 	failed  int   // the policy of the last failure, -1 for none
+	missed  bool  // whether the last attempt missed a heartbeat
 }
 
 // triedStep is a step of an execution or a lane.
@@ -101,11 +102,16 @@ func (r retries) add(e machine.Event, step *flow.Step, mayMatch matcher) string 
 	policies, key := handlers.Retry, triedStep{e.Log, e.Step}
 	t := r.steps[key]
 	if e.Type == machine.StepEntered || t == nil {
-		t = &tries{make([]int, len(policies)), -1}
+		t = &tries{retried: make([]int, len(policies)), failed: -1}
 		r.steps[key] = t
 	}
+	if e.Type != machine.StepFailed {
+		t.missed = e.ClosedBy == token.ClosedByHeartbeat
+	}
 	policyOf := func(failure string) int {
-		return slices.IndexFunc(policies, func(policy flow.Retry) bool { return mayMatch(policy.Errors, failure) })
+		return slices.IndexFunc(policies, func(policy flow.Retry) bool {
+			return mayMatch(policy.Errors, token.Outcome{Error: failure, Missed: t.missed})
+		})
 	}
 	again := e.Type == machine.TaskScheduled || e.Type == machine.StepStarted
 	if step.IsFork() && (again || e.Type == machine.StepFailed) {
@@ -145,7 +151,8 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 		}
 		c.met[tried.add(e, step, mayMatch)] = true
 		if handlers := step.Handlers(); handlers != nil && e.Type == machine.StepFailed {
-			if i := slices.IndexFunc(handlers.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) }); i >= 0 {
+			failure := token.Outcome{Error: e.Error, Missed: tried.steps[triedStep{e.Log, e.Step}].missed}
+			if i := slices.IndexFunc(handlers.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, failure) }); i >= 0 {
 				c.met[handlerOf("catch", step, handlers.Catch[i].Errors)] = true
 			}
 		}
@@ -175,18 +182,18 @@ func (c Coverage) meetBranches(step, next *flow.Step) {
 	}
 }
 
-// matcher reports whether the errors of a policy or an entry name an error.
-type matcher func(errors []string, name string) bool
+// matcher reports whether the errors of a policy or an entry name a failure.
+type matcher func(errors []string, failure token.Outcome) bool
 
 // matcherOf returns the matcher of a flow. In FDL the history does not tell exceptions of
 // functions, which have more than one name, from other errors.
 func matcherOf(def *flow.Flow) matcher {
-	return func(errors []string, name string) bool {
+	return func(errors []string, failure token.Outcome) bool {
 		return slices.ContainsFunc(errors, func(e string) bool {
 			if def.IsMachine {
-				return def.Matches(e, token.Failure(name, ""))
+				return def.Matches(e, failure)
 			}
-			return e == fdl.ErrorAll || e == name || e == "FC."+name || e == token.ErrorFunction
+			return e == fdl.ErrorAll || e == failure.Error || e == "FC."+failure.Error || e == token.ErrorFunction
 		})
 	}
 }

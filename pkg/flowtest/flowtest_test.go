@@ -449,6 +449,33 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestCoverageOfHeartbeats tells entries for a missed heartbeat from entries for any timeout.
+func TestCoverageOfHeartbeats(t *testing.T) {
+	t.Parallel()
+	test := flowtest.Test{
+		Flow: []byte(`
+StartAt: Ask
+States:
+  Ask:
+    Type: Task
+    Resource: arn:aws:states:::lambda:invoke.waitForTaskToken
+    Parameters: {FunctionName: ask, Payload.$: $$.Task.Token}
+    HeartbeatSeconds: 60
+    Retry: [{ErrorEquals: [States.Timeout], MaxAttempts: 0}, {ErrorEquals: [States.HeartbeatTimeout], MaxAttempts: 2}]
+    Catch: [{ErrorEquals: [Refused, States.HeartbeatTimeout], Next: End}, {ErrorEquals: [States.Timeout], Next: End}]
+    Next: End
+  End: {Type: Succeed}`),
+		Functions: map[string]flowtest.Function{"ask": func(flowtest.Call) (any, error) { return "sent", nil }},
+	}
+	r, err := test.Run(t.Context())
+	want := []string{
+		"retry Ask: States.HeartbeatTimeout", "retry Ask: States.HeartbeatTimeout (a failure after maxAttempts: 2)", "catch Ask: States.Timeout",
+	}
+	if err != nil || !slices.Equal(r.Covered.Missing(), want) {
+		t.Errorf("not covered: %q, error %v; want %q", r.Covered.Missing(), err, want)
+	}
+}
+
 func TestFileNamesTheFlow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,6 +47,7 @@ func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *fl
 		r.endAsDecided()
 		return nil
 	case outcome.Failed():
+		outcome.Missed = by == token.ClosedByHeartbeat
 		return r.attemptFailed(r.step, w, outcome)
 	}
 	return r.exit(r.step, w.Input, outcome.Output, w.Attempt.Number)

@@ -20,6 +20,8 @@ type Outcome struct {
 	// Thrown reports whether Error is the type of an exception that a function
 	// ended with. [Outcome.Matches] knows such an error by more than one name.
 	Thrown bool
+	// Missed reports whether the failure of an attempt is a missed heartbeat. It is not stored.
+	Missed bool
 	// Choice is the label of the choice that has this output, empty if nothing was chosen.
 	Choice string
 }
