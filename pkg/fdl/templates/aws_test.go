@@ -82,6 +82,11 @@ func TestImportOfStateMachine(t *testing.T) {
 	if string(filled.Text) != want || len(problems) > 0 {
 		t.Errorf("got %s with %v, want %s", filled.Text, problems, want)
 	}
+	numbers := sam + "      DefinitionUri: m.asl.json\n      DefinitionSubstitutions: {Secs: !Ref Pause}\n"
+	filled, problems = templates.Find([]byte(awsTemplate+numbers), nil)[0].Import([]byte(`{"Seconds": ${Secs}, "Own": ${Own}}`), nil)
+	if want := `{"Seconds": 60, "Own": ${Own}}`; string(filled.Text) != want || len(problems) > 0 {
+		t.Errorf("got %s with %v, want %s", filled.Text, problems, want)
+	}
 	const inS3 = "the definition is an object in S3; download it, and use the file in place of the template"
 	const noText = "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Join or Ref"
 	const noJoin = "a part of Fn::Join is not known; allowed: a text, Ref, Fn::GetAtt, Fn::ImportValue, Fn::Join, and Fn::Sub with a text alone"

@@ -41,6 +41,8 @@ func TestFill(t *testing.T) {
 		"several lines":             {"a: x\n  ${S}\n  y", "a: x\n  fn-demo\n  y"},
 		"a key":                     {"${S}: 1", "fn-demo: 1"},
 		"JSON":                      {`{"a": "${Q}", "b": "${N}"}`, `{"a": "say \"hi\" \\o/ it's", "b": "30"}`},
+		"JSON without quotes":       {`{"a":${N}, "b": [${B},${S}], "c": ${Z}}`, `{"a":30, "b": [true,"fn-demo"], "c": "010"}`},
+		"braces without quotes":     {"a: {b: ${N}, c: [x, ${B}]}", "a: {b: 30, c: [x, true]}"},
 		"an alias":                  {"a: &x ${S}\nb: *x", "a: &x fn-demo\nb: *x"},
 		"!!str":                     {"a: !!str ${N}", "a: !!str 30"},
 		"escaped by an exclamation": {"a: ${!S} ${S}", `a: "${S} fn-demo"`},

@@ -65,15 +65,22 @@ func replaced(text, value string) string {
 	})
 }
 
+// scalars returns the scalars of a text. Inside of braces a placeholder may stand without quotes.
 func scalars(text string) (values []string) {
+	text = strings.TrimPrefix(text, "\uFEFF")
 	var documents []yaml.Node
-	if yaml.Load([]byte(strings.TrimPrefix(text, "\uFEFF")), &documents, yaml.WithAllDocuments()) != nil {
-		return nil
+	if yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()) != nil {
+		documents = nil
+		isPart := regexp.MustCompile(`\$\$\{|\$\{!?[A-Za-z_][A-Za-z0-9_.:-]*\}`)
+		text = isPart.ReplaceAllStringFunc(text, strings.NewReplacer("{", "\uE000", "}", "\uE001").Replace)
+		if yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()) != nil {
+			return nil
+		}
 	}
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
 		if n.Kind == yaml.ScalarNode {
-			values = append(values, n.Value)
+			values = append(values, strings.NewReplacer("\uE000", "{", "\uE001", "}").Replace(n.Value))
 		}
 		for _, child := range n.Content {
 			walk(child)

@@ -94,14 +94,25 @@ func substitute(text []byte, by rules) (Filled, flow.Problems) {
 	return filled, s.problems
 }
 
-// load returns the nodes of a document in the order of the text. Aliases are not followed.
+// load returns the nodes of a document in the order of the text. Aliases are not followed. A
+// placeholder without quotes may stand inside of braces, where YAML reads it as a mapping.
 func load(text string) (nodes []*yaml.Node, readable bool) {
 	var documents []yaml.Node
-	if err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()); err != nil {
+	err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments())
+	unmasked := strings.NewReplacer()
+	if err != nil && placeholder().MatchString(text) {
+		// Characters for private use stand for the braces, so that no position changes.
+		masked := placeholder().ReplaceAllStringFunc(text, strings.NewReplacer("{", "\uE000", "}", "\uE001").Replace)
+		unmasked = strings.NewReplacer("\uE000", "{", "\uE001", "}")
+		documents = nil
+		err = yaml.Load([]byte(masked), &documents, yaml.WithAllDocuments())
+	}
+	if err != nil {
 		return nil, false
 	}
 	var walk func(*yaml.Node)
 	walk = func(node *yaml.Node) {
+		node.Value = unmasked.Replace(node.Value)
 		nodes = append(nodes, node)
 		for _, child := range node.Content {
 			walk(child)
@@ -232,8 +243,8 @@ func (s *substitution) refNode(node *yaml.Node) scalar {
 	return scalar{text: node.Value}
 }
 
-// quoted writes edits as the style of the node asks for. A text without quotes that would read as
-// another thing gets some.
+// quoted writes edits as the style of the node asks for. A text without quotes gets some in JSON,
+// and where it would read as another thing.
 func (s *substitution) quoted(node *yaml.Node, begin int, meant scalar, edits []edit) []edit {
 	switch {
 	case node.Style&yaml.DoubleQuotedStyle != 0:
@@ -244,7 +255,7 @@ func (s *substitution) quoted(node *yaml.Node, begin int, meant scalar, edits []
 		for i := range edits {
 			edits[i].text = strings.ReplaceAll(edits[i].text, "'", "''")
 		}
-	case node.Style == 0 && meant.isText && !isPlain(meant.text) && strings.HasPrefix(s.text[begin:], node.Value):
+	case node.Style == 0 && meant.isText && (strings.HasPrefix(strings.TrimSpace(s.text), "{") || !isPlain(meant.text)) && strings.HasPrefix(s.text[begin:], node.Value):
 		return []edit{{start: begin, end: begin + len(node.Value), text: quote(meant.text)}}
 	}
 	return edits

@@ -93,7 +93,9 @@ func (r *Reader) yamlError(err error) {
 		name, _, _ = strings.Cut(name, "'")
 		message = fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
 	case at.Column > 1 && strings.HasPrefix(string(line[at.Column-2:]), "${"):
-		message = "a placeholder without quotes cannot stand inside of {} or []; write the whole text in quotes, like \"${NAME}\""
+		name, _, _ = strings.Cut(string(line[at.Column:]), "}")
+		message = fmt.Sprintf("placeholder ${%s} inside of {} or [] has neither quotes nor a value; give --var %s=VALUE, or write the whole text in quotes",
+			Shortened(name), Shortened(name))
 	case message == "found character that cannot start any token" && line[at.Column-1] == '\t':
 		message = "found a tab; indent with spaces"
 	case message == "found character that cannot start any token":
