@@ -74,12 +74,14 @@ func TestParseWarns(t *testing.T) {
 			`state "C": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`},
 		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "A"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}`: {
 			`state "A": the states behind it lead to no end`},
-		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
-		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]}`:                                                                             nil,
-		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`):                                                                                                            {`no entry handles States.Runtime; remove it`},
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"},
+			"B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
+		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]}`: nil,
+		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`):                                {`no entry handles States.Runtime; remove it`},
 		catch(`{"ErrorEquals": ["E"], "Next": "B"}, {"ErrorEquals": ["F", "E"], "Next": "B"}`): {
 			`an entry before it has error "E", too, so this one never matches; remove it`},
-		catch(`{"ErrorEquals": ["States.TaskFailed"], "Next": "B"}, {"ErrorEquals": ["States.Timeout", "E"], "Next": "B"}, {"ErrorEquals": ["States.ALL"], "Next": "B"}`): {
+		catch(`{"ErrorEquals": ["States.TaskFailed"], "Next": "B"}, {"ErrorEquals": ["States.Timeout", "E"], "Next": "B"},
+			{"ErrorEquals": ["States.ALL"], "Next": "B"}`): {
 			`an entry before it has States.TaskFailed, which matches error "E", too; move this entry before it`},
 		catch(`{"ErrorEquals": ["States.NoChoiceMatched", "States.BranchFailed", "States.HeartbeatTimeout"], "Next": "B"}`): {
 			`the state never fails with error "States.NoChoiceMatched"`, `the state never fails with error "States.BranchFailed"`,
@@ -117,7 +119,8 @@ func TestParseWarns(t *testing.T) {
 		}
 	}
 	const timed = `{"TimeoutSeconds": 60, "StartAt": "A", "States": {"A": {"Type": "Wait", "Seconds": 60, "End": true}}}`
-	if _, problems := asl.Parse([]byte(timed)); len(problems) != 1 || !strings.Contains(problems[0].Message, "the machine ends after 60; write fewer, or raise TimeoutSeconds") {
+	if _, problems := asl.Parse([]byte(timed)); len(problems) != 1 ||
+		!strings.Contains(problems[0].Message, "the machine ends after 60; write fewer, or raise TimeoutSeconds") {
 		t.Errorf("%v", problems)
 	}
 }

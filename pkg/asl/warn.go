@@ -220,6 +220,7 @@ func (d *data) outputMembers(step *flow.Step, in members) members {
 		} else if !d.fixed.IsMissing() {
 			result = nil
 		}
+	case *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail: // lists, or no state behind
 	case *flow.Choice, *flow.Wait:
 		return d.output.members(effective)
 	case *flow.Task:

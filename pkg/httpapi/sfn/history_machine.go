@@ -49,8 +49,9 @@ func (h *history) addOfMachine(e machine.Event) {
 	case e.Type == machine.StepEntered && step.IsFork():
 		h.entered = &e
 	case e.Type == machine.StepFailed && e.Output.IsMissing():
-		if fork := innermostFork(step); fork != nil && stateName(fork) == "Map" && len(e.ForkIndexes) > 0 {
-			failed := e
+		forks := machine.ForksAround(step)
+		if n := len(forks); n > 0 && stateName(forks[n-1]) == "Map" && len(e.ForkIndexes) > 0 {
+			failed, fork := e, forks[n-1]
 			failed.Step = fork.Index
 			h.extra(failed, "MapIterationFailed", h.of(e.ID).shown, 1, object{"name": fork.Name, "index": e.ForkIndexes[len(e.ForkIndexes)-1]})
 		}
@@ -134,15 +135,6 @@ func stateName(step *flow.Step) string {
 		return ""
 	}
 	return stateNames[step.Kind.Type()]
-}
-
-// innermostFork returns the fork around a step, nil for none.
-func innermostFork(step *flow.Step) *flow.Step {
-	forks := machine.ForksAround(step)
-	if len(forks) == 0 {
-		return nil
-	}
-	return forks[len(forks)-1]
 }
 
 // describeState adds the details of an event of a machine and returns its type. It returns false
