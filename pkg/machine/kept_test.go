@@ -22,7 +22,7 @@ func TestKept(t *testing.T) {
 		"a success":                              {token.Success(small), ""},
 		"one that is too large beside the input": {token.Success(large), machine.ErrorDataLimit},
 		"a failure":                              {token.Failure("Broken", "why"), "Broken"},
-		"one with a long name and cause":         {token.Failure(strings.Repeat("e", 1000), strings.Repeat("c", 10000)), strings.Repeat("e", 128)},
+		"one with a long name and cause":         {token.Failure(strings.Repeat("e", 1000), strings.Repeat("c", 10000)), strings.Repeat("e", 256)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

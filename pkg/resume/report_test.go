@@ -80,7 +80,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := limits.FailureOf(strings.Repeat("E", token.MaxError+1), "")
-	if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !strings.Contains(refused.What, "the error has 129 bytes and the limit is 128") {
+	if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !strings.Contains(refused.What, "the error has 257 bytes and the limit is 256") {
 		t.Errorf("an error over the limit: %v", err)
 	}
 }

@@ -107,9 +107,9 @@ func (o Outcome) Matches(name string) bool {
 	return o.Thrown && name == functionPrefix+o.Error && !slices.Contains(callErrors, name)
 }
 
-// MaxError is the limit of an error's length in bytes, as in the vendor's reports. A longer error
-// of a call is cut.
-const MaxError = 128
+// MaxError is the limit of an error's length in bytes, as in reports to Step Functions. A longer
+// error of a call is cut.
+const MaxError = 256
 
 // maxCause is how many bytes of a cause are kept.
 const maxCause = 4096

@@ -27,18 +27,18 @@ func TestOutcome(t *testing.T) {
 func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []string{strings.Repeat("c", 4095) + "é", strings.Repeat("é", 3000), "c" + strings.Repeat("é", 3000)} {
-		long := token.Failure(strings.Repeat("e", 129), cause)
+		long := token.Failure(strings.Repeat("e", 257), cause)
 		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is 4096)", len(cause))
 		head, noted := strings.CutSuffix(long.Cause, note)
-		if !noted || !strings.HasPrefix(cause, head) || len(long.Cause) < 4095 || len(long.Cause) > 4096 || long.Error != strings.Repeat("e", 128) {
+		if !noted || !strings.HasPrefix(cause, head) || len(long.Cause) < 4095 || len(long.Cause) > 4096 || long.Error != strings.Repeat("e", 256) {
 			t.Errorf("an error of %d bytes and a cause of %d are kept: %.20s...%s", len(long.Error), len(long.Cause), head, long.Cause[len(head):])
 		}
 		if long.Cut() != long {
 			t.Error("what is kept is cut again")
 		}
 	}
-	fits := token.Failure(strings.Repeat("e", 128), strings.Repeat("c", 4096))
-	if len(fits.Error) != 128 || len(fits.Cause) != 4096 || fits.Cut() != fits {
+	fits := token.Failure(strings.Repeat("e", 256), strings.Repeat("c", 4096))
+	if len(fits.Error) != 256 || len(fits.Cause) != 4096 || fits.Cut() != fits {
 		t.Errorf("what fits is cut to %d and %d bytes", len(fits.Error), len(fits.Cause))
 	}
 	if open := (token.Outcome{Output: value.Object()}); open.Cut() != open {

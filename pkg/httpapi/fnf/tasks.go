@@ -10,7 +10,7 @@ import (
 
 // The vendor's limits of a failure, which are in characters there and in bytes here.
 const (
-	maxError = token.MaxError
+	maxError = 128
 	maxCause = 4096
 )
 

@@ -252,13 +252,14 @@ func TestExecutionIsStopped(t *testing.T) {
 	c := f.client()
 	started, err := c.StartExecution(t.Context(), start("f", "e", "{}"))
 	wantSuccess(t, err)
-	stop := &sdk.StopExecutionInput{ExecutionArn: started.ExecutionArn, Error: aws.String("Late"), Cause: aws.String("it is late")}
+	long := strings.Repeat("e", 256) // as long as on Step Functions
+	stop := &sdk.StopExecutionInput{ExecutionArn: started.ExecutionArn, Error: &long, Cause: aws.String("it is late")}
 	_, err = c.StopExecution(t.Context(), stop)
 	wantSuccess(t, err)
 	f.run()
 	ended, err := c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
 	wantSuccess(t, err)
-	if ended.Status != types.ExecutionStatusAborted || *ended.Error != "Late" || *ended.Cause != "it is late" || ended.Output != nil {
+	if ended.Status != types.ExecutionStatusAborted || *ended.Error != long || *ended.Cause != "it is late" || ended.Output != nil {
 		t.Errorf("it has ended: %+v", ended)
 	}
 	again, err := c.StopExecution(t.Context(), stop)
@@ -267,7 +268,7 @@ func TestExecutionIsStopped(t *testing.T) {
 		t.Errorf("stopped again at %s, ended at %s", again.StopDate, ended.StopDate)
 	}
 	if events := f.events(c, sdk.GetExecutionHistoryInput{}); events[len(events)-1].Type != types.HistoryEventTypeExecutionAborted ||
-		*events[len(events)-1].ExecutionAbortedEventDetails.Error != "Late" {
+		*events[len(events)-1].ExecutionAbortedEventDetails.Error != long {
 		t.Errorf("the history: %+v", events)
 	}
 }
