@@ -3,6 +3,7 @@ package asl
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
@@ -336,7 +337,11 @@ func itemOutputs(f *flow.Frame) value.Value {
 	list := f.Lookup.Open(f.Local)
 	outputs := make([]value.Value, list.Len())
 	for i := range outputs {
-		outputs[i] = cmp.Or(f.Lookup.Open(list.At(i)).Get(keyData), value.Null())
+		item := f.Lookup.Open(list.At(i))
+		outputs[i] = cmp.Or(item.Get(keyData), value.Null())
+		if failure := item.Get("error"); !failure.IsMissing() { // which the Map tolerates
+			outputs[i] = value.Object(value.Member{Key: "Error", Value: failure}, value.Member{Key: "Cause", Value: item.Get("cause")})
+		}
 	}
 	return value.Array(outputs...)
 }
@@ -350,6 +355,9 @@ type mapData struct {
 	// readsItem says that a state inside reads the Item of the context object. With a selector each
 	// item then has it beside the input of the iteration.
 	readsItem bool
+	// tolerance has the constants, and most and mostShare compute others.
+	tolerance       flow.Tolerance
+	most, mostShare *source
 }
 
 // itemOf returns the Item of the context object.
@@ -383,6 +391,13 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 		}
 		members = append(members, value.Member{Key: keyAtOnce, Value: value.Int(atOnce)})
 	}
+	if m.most != nil || m.mostShare != nil {
+		tolerated, err := m.tolerated(e, list.Len())
+		if err != nil {
+			return list, err
+		}
+		members = append(members, value.Member{Key: keyTolerated, Value: value.Int(int64(tolerated))})
+	}
 	return sharedWith(e, members...), nil
 }
 
@@ -405,23 +420,66 @@ func (m *mapData) selected(e *evaluation, list value.Value) (value.Value, error)
 	return value.ArrayFrom(elements), nil
 }
 
-// keyAtOnce is the member of a Map's work with the number of iterations that run at once.
-const keyAtOnce = "atOnce"
+// The members of a Map's work with the number of iterations that run at once, and of those that may
+// fail.
+const (
+	keyAtOnce    = "atOnce"
+	keyTolerated = "tolerated"
+)
 
 func (m *mapData) concurrency(e *evaluation) (int64, error) {
-	v, err := m.atOnce.eval(e)
+	n, err := m.atOnce.whole(e)
+	return int64(lanes(int(min(n, flow.MaxConcurrency)))), err
+}
+
+// tolerated returns how many of so many items may fail.
+func (m *mapData) tolerated(e *evaluation, items int) (int, error) {
+	tolerance := m.tolerance
+	if m.most != nil {
+		n, err := m.most.whole(e)
+		if err != nil {
+			return 0, err
+		}
+		tolerance.Count = new(int(min(n, int64(items))))
+	}
+	if m.mostShare != nil {
+		v, err := m.mostShare.number(e)
+		if err != nil {
+			return 0, err
+		}
+		share, err := strconv.ParseFloat(v.Text(), 64)
+		if (v.Kind() != value.KindNumber || err != nil || share < 0 || share > 100) && len(e.lookup.Load) == 0 {
+			return 0, e.fault("%s %s is %s; allowed: a number from 0 to 100", m.mostShare.name, m.mostShare.text, value.Shown(v))
+		}
+		tolerance.Percentage = &share
+	}
+	return tolerance.Of(items), nil
+}
+
+// number returns the value of a field with a number. With JSONPath a text counts, too.
+func (s *source) number(e *evaluation) (value.Value, error) {
+	v, err := s.eval(e)
+	if err != nil {
+		return v, err
+	}
+	v = e.lookup.Complete(v)
+	if number, isNumber := value.Number(v.Text()); isNumber && !e.query {
+		v = number
+	}
+	return v, nil
+}
+
+// whole returns the value of a field with a whole number from 0.
+func (s *source) whole(e *evaluation) (int64, error) {
+	v, err := s.number(e)
 	if err != nil {
 		return 0, err
 	}
-	v = e.lookup.Complete(v)
-	if number, isNumber := value.Number(v.Text()); isNumber && !e.query { // a text counts, too
-		v = number
-	}
 	n, ok := v.Int64()
-	if !ok || n < 0 {
-		return 0, e.fault("%s %s is %s; allowed: a whole number from 0", m.atOnce.name, m.atOnce.text, value.Shown(v))
+	if (!ok || n < 0) && len(e.lookup.Load) == 0 {
+		return 0, e.fault("%s %s is %s; allowed: a whole number from 0", s.name, s.text, value.Shown(v))
 	}
-	return int64(lanes(int(min(n, flow.MaxConcurrency)))), nil
+	return n, nil
 }
 
 // defaultLanes is how many iterations of a Map run at once if it sets no limit.

@@ -46,7 +46,8 @@ const (
 var errorsOf = map[string]string{
 	"FnF.TaskTimeout": errorTimeout, "FnF.ExecutionTimeout": errorTimeout, "FnF.DataLimitExceeded": errorDataLimit,
 	"FnF.InvalidArgument": errorRuntime, "FnF.EventLimitExceeded": errorRuntime, "FnF.InternalError": errorRuntime, "FnF.InvalidLocal": errorLambdaUnknown,
-	"FnF.Failed": errorFailed, "FnF.Stopped": errorAborted, "FC.FunctionError": errorLambdaUnknown,
+	"FnF.ToleranceExceeded": errorTolerated,
+	"FnF.Failed":            errorFailed, "FnF.Stopped": errorAborted, "FC.FunctionError": errorLambdaUnknown,
 	"FC.ResourceThrottled": "Lambda.TooManyRequestsException", "FC.ResourceExhausted": "Lambda.TooManyRequestsException",
 	"FC.InternalServerError": "Lambda.ServiceException", "FC.Unreachable": "Lambda.SdkClientException", "FC.Unknown": errorLambdaUnknown,
 	"FC.FunctionNotFound": errorLambdaNotFound, "FC.AccessDenied": "Lambda.AWSLambdaException", "FC.InvalidArgument": "Lambda.InvalidParameterValueException",

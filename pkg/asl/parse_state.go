@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ var stateFields = map[string]string{ //nolint:gosec // Credentials is a field
 	"Fail":     "Error ErrorPath Cause CausePath",
 	"Parallel": "Next End InputPath OutputPath Parameters ResultSelector ResultPath Assign Branches Retry Catch",
 	"Map": "Next End InputPath OutputPath ResultSelector ResultPath Assign ItemsPath ItemSelector Parameters ItemProcessor Iterator MaxConcurrency " +
-		"MaxConcurrencyPath Retry Catch " + distributedFields,
+		"MaxConcurrencyPath Retry Catch ToleratedFailureCount ToleratedFailureCountPath ToleratedFailurePercentage ToleratedFailurePercentagePath " +
+		distributedFields,
 }
 
 // The fields of states with JSONata.
@@ -36,15 +38,14 @@ var queryFields = map[string]string{ //nolint:gosec // Credentials is a field
 	"Succeed":  "Output",
 	"Fail":     "Error Cause",
 	"Parallel": "Next End Arguments Output Assign Branches Retry Catch",
-	"Map": "Next End Items ItemSelector ItemProcessor Iterator MaxConcurrency Output Assign Retry Catch ItemReader ItemBatcher ResultWriter Label " +
-		"ToleratedFailureCount ToleratedFailurePercentage",
+	"Map": "Next End Items ItemSelector ItemProcessor Iterator MaxConcurrency Output Assign Retry Catch ToleratedFailureCount " +
+		"ToleratedFailurePercentage " + distributedFields,
 }
 
 const (
 	commonFields      = "Type Comment QueryLanguage "
 	limitFields       = "TimeoutSeconds TimeoutSecondsPath HeartbeatSeconds HeartbeatSecondsPath"
-	distributedFields = "ItemReader ItemBatcher ResultWriter Label ToleratedFailureCount ToleratedFailureCountPath ToleratedFailurePercentage " +
-		"ToleratedFailurePercentagePath"
+	distributedFields = "ItemReader ItemBatcher ResultWriter Label"
 )
 
 // stateOf reads a state.
@@ -485,6 +486,7 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 			foreach.MaxConcurrency = lanes(int(min(s.whole(n, "MaxConcurrency", 0, maxAttempts, 0), flow.MaxConcurrency)))
 		}
 	}
+	foreach.Tolerance = s.tolerance(m, n)
 	if m.items.path != nil {
 		foreach.Text = m.items.text
 	}
@@ -496,6 +498,28 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		s.iteration, s.itemRead = outer, read || m.readsItem
 	}
 	return foreach
+}
+
+// tolerance reads how many items of a Map may fail.
+func (s *seriesParser) tolerance(m *mapData, n *document.Node) flow.Tolerance {
+	if at := s.onlyOne(n, false, "ToleratedFailureCount", "ToleratedFailureCountPath"); at != nil {
+		if m.most = s.sourceOf(at); m.most == nil {
+			m.tolerance.Count = new(int(s.whole(n, "ToleratedFailureCount", 0, maxAttempts, 0)))
+		}
+	}
+	if at := s.onlyOne(n, false, "ToleratedFailurePercentage", "ToleratedFailurePercentagePath"); at != nil {
+		if m.mostShare = s.sourceOf(at); m.mostShare == nil {
+			share, err := strconv.ParseFloat(at.Value.Scalar.Text(), 64)
+			if at.Value.Scalar.Kind() != value.KindNumber || err != nil || share < 0 || share > 100 {
+				s.unfit(at.Value, at.Key, "a number from 0 to 100")
+			}
+			m.tolerance.Percentage = &share
+		}
+	}
+	if m.most == nil && m.mostShare == nil {
+		return m.tolerance
+	}
+	return flow.Tolerance{Path: memberPath(keyTolerated)}
 }
 
 func (s *seriesParser) processor(e *document.Entry, step *flow.Step) []*flow.Step {

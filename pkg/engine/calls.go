@@ -48,6 +48,13 @@ func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.
 		return nil, lanes.stop(ctx, d.base.Execution, d.state)
 	case machine.ClaimItems:
 		return lanes.claim(ctx, d.base, d.state, c)
+	case machine.ReportFailures:
+		lane, failed := *d.state.Lane, 0
+		record, err := d.Joins.Report(ctx, ForkID{lane.Parent, lane.Attempt}, FailureReport{lane.Index, c.Failed, d.state.Expires})
+		for _, items := range record.Failures {
+			failed += items
+		}
+		return machine.FailuresReported{At: d.Now(), Attempt: c.Attempt, Failed: failed}, err
 	case machine.WakeChild:
 		return nil, d.sendWake(ctx, c.Child.ID(), machine.CauseParent)
 	}

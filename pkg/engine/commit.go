@@ -35,7 +35,8 @@ type draft struct {
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
 	// hasClaim: a claim of items is in the draft. The next one comes after the commit (rule 27).
-	hasClaim bool
+	// hasAnswer: that, or the answer to a report of failed items.
+	hasClaim, hasAnswer bool
 	// sharing counts the results of calls since firstResult that the draft has, and resultBytes
 	// their bytes.
 	sharing, resultBytes int
@@ -103,7 +104,8 @@ func (d *draft) apply(ctx context.Context, signal machine.Signal) error {
 	_, closed := signal.(machine.TokenClosed)
 	_, joined := signal.(machine.LanesJoined)
 	_, claimed := signal.(machine.ItemsClaimed)
-	d.hasResult, d.hasClaim = d.hasResult || closed || joined, d.hasClaim || claimed
+	_, reported := signal.(machine.FailuresReported)
+	d.hasResult, d.hasClaim, d.hasAnswer = d.hasResult || closed || joined, d.hasClaim || claimed, d.hasAnswer || claimed || reported
 	d.state = next.State
 	d.events = append(d.events, next.Events...)
 	d.changed = d.changed || next.Changed
@@ -169,10 +171,10 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 	switch c := command.(type) {
 	case machine.CallTask:
 		_, isKnown := d.madeBefore(c.Call)
-		return c.Claimed || !isKnown && (d.hasResult && !d.sharesCommit(ctx, c) || d.hasClaim && d.tooLate(ctx) || d.letsOthersCall())
+		return c.Claimed || !isKnown && (d.hasResult && !d.sharesCommit(ctx, c) || d.hasAnswer && d.tooLate(ctx) || d.letsOthersCall())
 	case machine.ClaimItems:
 		return d.hasClaim
-	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
+	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes, machine.ReportFailures:
 		return true
 	case machine.CloseToken:
 		return c.AfterCommit
@@ -225,7 +227,7 @@ func (d *draft) commit(ctx context.Context) error {
 		}
 	}
 	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.sharing, d.hasClaim, d.forkIndexes, d.expires = 0, false, d.state.ForkIndexes(), d.state.Expires
+	d.sharing, d.hasClaim, d.hasAnswer, d.forkIndexes, d.expires = 0, false, false, d.state.ForkIndexes(), d.state.Expires
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
 	*d.eventBuffer = d.events

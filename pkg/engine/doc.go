@@ -74,13 +74,13 @@
 //  19. An ending log with lanes sends a stop wake to each lane that has not joined, or joined if all
 //     have, and ends on joined. The wake that ended it repeats that at once.
 //  20. The parent's ending or closing state is the request to stop a lane. A lane without a log is
-//     put as stopped, and one that has ended joins again.
+//     put as stopped, and an ended lane joins again.
 //  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
 //     makes it ending.
 //  22. A direct call follows a commit in the same worker only if its time limit fits into the rest
 //     of the worker's life. Otherwise the call waits for a timer that is due at once. The items of
 //     one lane do not depend on each other, so their results may share a commit: at the latest
-//     after 10 results, 5 s or 64 KB, and before a second claim.
+//     after 10 results, 5 s or 64 KB, at a failed item that is reported, and before a second claim.
 //  23. Only the execution checks its time limit, and each log counts its own events.
 //
 // Rules 24 to 26 are about sub-flows that a step waits for:
@@ -120,10 +120,18 @@
 //     is a wait with a timer. A catch enters its step. Without either the log fails. A fork with
 //     retry or catch always has lanes.
 //
+// Rule 32 is about failed items that a fork tolerates:
+//
+//  32. The fork's item has the number of items that may fail. If it is 0, a failed item fails its
+//     lane. If all may fail, the failure is a result like any other. Otherwise the next commit of
+//     the lane has it. After that commit the worker sets the lane's number of failed items in the
+//     join record to the number in the log, unless the record has as many. Then the lane goes on.
+//     If the numbers of all lanes are too many together, the lane fails instead.
+//
 // Rule 33 is about restored backups:
 //
-//  33. Before a worker rearms lanes, it raises the join record to the claims in their logs: a
-//     restored backup is not consistent across items.
+//  33. Before a worker rearms lanes, it raises the join record to the claims and failed items in
+//     their logs: a restored backup is not consistent across items.
 //
 // Sub-flows, and what descends from an execution:
 //

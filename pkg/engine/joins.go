@@ -40,6 +40,8 @@ type JoinRecord struct {
 	Cursor int
 	// Claims has the last claim of each lane that has not joined, or that retired.
 	Claims map[int]Claim
+	// Failures has the number of failed items by lane, of a fork that tolerates some.
+	Failures map[int]int
 }
 
 // Claim is the items of one claim of a lane. The last ones may not exist.
@@ -57,6 +59,13 @@ type ClaimRequest struct {
 	// million.
 	First, Items int
 	// Expires is when the execution is deleted.
+	Expires time.Time
+}
+
+// FailureReport says how many items of a lane have failed (rule 32).
+type FailureReport struct {
+	Lane    int
+	Failed  int // items in the committed log
 	Expires time.Time
 }
 
@@ -94,11 +103,26 @@ func (r JoinRecord) WithClaim(c ClaimRequest) JoinRecord {
 	return r
 }
 
-// RaisedTo returns the record with the claims in the states of lanes that it lacks: in a restored
-// backup the record may be older than the logs (rule 33).
+// WithFailures returns the record with the failed items of a lane. Their number never becomes
+// lower.
+func (r JoinRecord) WithFailures(report FailureReport) JoinRecord {
+	if r.Failures[report.Lane] < report.Failed {
+		if r.Failures = maps.Clone(r.Failures); r.Failures == nil {
+			r.Failures = map[int]int{}
+		}
+		r.Failures[report.Lane] = report.Failed
+	}
+	return r
+}
+
+// RaisedTo returns the record with the claims and the failed items in the states of lanes that it
+// lacks: in a restored backup the record may be older than the logs (rule 33).
 func (r JoinRecord) RaisedTo(lanes []machine.State) JoinRecord {
 	r.Claims = maps.Clone(r.Claims)
 	for _, lane := range lanes {
+		if lane.Tolerance != nil {
+			r = r.WithFailures(FailureReport{Lane: lane.Lane.Index, Failed: lane.Tolerance.Failed})
+		}
 		if lane.Share == nil || len(lane.Share.Ranges) == 1 {
 			continue
 		}
@@ -127,8 +151,13 @@ type Joins interface {
 	// record after it. After an error the claim may or may not be stored.
 	Claim(ctx context.Context, fork ForkID, claim ClaimRequest) (JoinRecord, error)
 
-	// Raise replaces the cursor and the claims of the record before. The error is [ErrConflict] if
-	// the store has another record. After any other error the claims may or may not be replaced.
+	// Report adds failed items to the record in one step, as [JoinRecord.WithFailures], and returns
+	// the record after it. After an error they may or may not be stored.
+	Report(ctx context.Context, fork ForkID, report FailureReport) (JoinRecord, error)
+
+	// Raise replaces the cursor, the claims and the failed items of the record before. The error is
+	// [ErrConflict] if the store has another record. After any other error they may or may not be
+	// replaced.
 	Raise(ctx context.Context, fork ForkID, before, after JoinRecord, expires time.Time) error
 }
 
@@ -149,7 +178,7 @@ func (r JoinRecord) Encode() []byte {
 		e.Uint(uint64(lane)) //nolint:gosec // never negative
 		e.Uint(r.Joined[lane])
 	}
-	if r.Cursor == 0 { // release 0.1.0 has no claims
+	if r.Cursor == 0 && len(r.Failures) == 0 { // release 0.1.0 has neither
 		return e.Bytes()
 	}
 	e.Uint(uint64(r.Cursor)) //nolint:gosec // never negative
@@ -159,6 +188,10 @@ func (r JoinRecord) Encode() []byte {
 		for _, n := range []int{lane, claim.Number, claim.From, claim.To} {
 			e.Uint(uint64(n)) //nolint:gosec // never negative
 		}
+	}
+	for _, lane := range slices.Sorted(maps.Keys(r.Failures)) {
+		e.Uint(uint64(lane))             //nolint:gosec // never negative
+		e.Uint(uint64(r.Failures[lane])) //nolint:gosec // never negative
 	}
 	return e.Bytes()
 }
@@ -178,6 +211,9 @@ func DecodeJoinRecord(stored []byte) (JoinRecord, error) {
 	r.Cursor, r.Claims = number(), map[int]Claim{}
 	for range d.Count() {
 		r.Claims[number()] = Claim{number(), machine.Range{From: number(), To: number()}}
+	}
+	for d.Err() == nil && d.Rest() > 0 {
+		r = r.WithFailures(FailureReport{Lane: number(), Failed: number()})
 	}
 	return r, d.Err()
 }

@@ -16,7 +16,7 @@ func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state
 		return Disposition{}, err
 	}
 	_, inMemory := h.resultOf(state)
-	inMemory = inMemory || len(h.results) > 0 && state.Waiting != nil && state.Waiting.For == machine.WaitingForItems // rule 29
+	inMemory = inMemory || len(h.results) > 0 && state.Waiting.IsBetweenItems() // rule 29
 	own := h.wrote(base)
 	executed := wake.executedBefore(state)
 	switch until, mayLive := h.mayLive(entered, h.WorkerDeadAfter); {

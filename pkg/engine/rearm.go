@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -241,7 +241,7 @@ func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state ma
 		err = h.sendLaneFailed(ctx, base.Execution, waiting.Attempt.Number)
 	}
 	missing := record.missing(base.Execution, waiting)
-	if err == nil && waiting.Fork().First > 0 {
+	if err == nil && (waiting.Fork().First > 0 || waiting.Fork().Tolerated > 0) {
 		err = h.raise(ctx, record, missing, state.Expires)
 	}
 	if err == nil {
@@ -253,7 +253,7 @@ func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state ma
 	return done, err
 }
 
-// raise raises the join record to the claims in the logs of lanes (rule 33).
+// raise raises the join record to the claims and the failed items in the logs of lanes (rule 33).
 func (h *handler) raise(ctx context.Context, record JoinRecord, lanes []machine.Lane, expires time.Time) error {
 	var states []machine.State
 	for _, lane := range lanes {
@@ -267,7 +267,7 @@ func (h *handler) raise(ctx context.Context, record JoinRecord, lanes []machine.
 		}
 	}
 	raised := record.RaisedTo(states)
-	if len(lanes) == 0 || raised.Cursor == record.Cursor && maps.Equal(raised.Claims, record.Claims) {
+	if len(lanes) == 0 || bytes.Equal(raised.Encode(), record.Encode()) {
 		return nil
 	}
 	return h.Joins.Raise(ctx, ForkID{lanes[0].Parent, lanes[0].Attempt}, record, raised, expires)

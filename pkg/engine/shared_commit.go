@@ -32,12 +32,12 @@ func (d *draft) sharesCommit(ctx context.Context, call machine.CallTask) bool {
 	return call.Independent && d.sharing > 0 && !full && !d.tooLate(ctx)
 }
 
-// postponeIfLate leaves a direct call that follows a result or a claim to the wake of a timer, if
-// this worker's time does not last for it, or if it lets other lanes call first: a redelivery of
-// the worker's own wake would wait until the worker is dead.
+// postponeIfLate leaves a direct call that follows a result, a claim or a report to the wake of a
+// timer, if this worker's time does not last for it, or if it lets other lanes call first: a
+// redelivery of the worker's own wake would wait until the worker is dead.
 func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) bool {
 	call, ok := command.(machine.CallTask)
-	if isLate := (d.hasResult || d.hasClaim) && d.tooLate(ctx); !ok || call.Claimed || !isLate && !d.letsOthersCall() {
+	if isLate := (d.hasResult || d.hasAnswer) && d.tooLate(ctx); !ok || call.Claimed || !isLate && !d.letsOthersCall() {
 		return false
 	}
 	d.env.Tag = d.NewNonce()

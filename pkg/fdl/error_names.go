@@ -24,7 +24,7 @@ func matches(name string, failure token.Outcome) bool {
 var errorNames = []string{
 	ErrorAll, "FnF.TaskTimeout", "FnF.TaskInterrupted", "FnF.InvalidLocal", "FnF.InvalidArgument", "FnF.InvalidOutput", "FnF.ConditionNotMet",
 	"FnF.Failed", "FnF.Stopped", "FnF.ExecutionTimeout", "FnF.DataLimitExceeded", "FnF.EventLimitExceeded", "FnF.DepthLimitExceeded",
-	"FnF.SubflowLimitExceeded", "FnF.FlowPaused", "FnF.InternalError", "Token.Revoked",
+	"FnF.SubflowLimitExceeded", "FnF.ToleranceExceeded", "FnF.FlowPaused", "FnF.InternalError", "Token.Revoked",
 	"fnf.ExecutionAlreadyExists", "fnf.ExecutionNotExists", "fnf.FlowNotExists", "fnf.InvalidArgument",
 	"FC.ResourceThrottled", "FC.ResourceExhausted", "FC.InternalServerError", "FC.Unknown", "FC.Unreachable", "FC.FunctionError",
 	"FC.FunctionNotFound", "FC.AccessDenied", "FC.InvalidArgument",

@@ -183,11 +183,12 @@ func (f *fields) seconds(name string, otherwise int64) time.Duration {
 	return time.Duration(f.whole(name, otherwise)) * time.Second
 }
 
-// factor returns a number from 1 that makes pauses longer, or otherwise.
-func (f *fields) factor(name string, otherwise float64) float64 {
+// number returns a number within the limits of the schema, or otherwise.
+func (f *fields) number(name string, otherwise float64) float64 {
 	return read(f, name, otherwise, func(v value.Value) (float64, bool) {
-		factor, err := strconv.ParseFloat(v.Text(), 64)
-		return factor, v.Kind() == value.KindNumber && err == nil && factor >= 1
+		number, err := strconv.ParseFloat(v.Text(), 64)
+		isBelow := f.schemas[name].Get("maximum") == nil || number <= float64(f.limit(name, "maximum"))
+		return number, v.Kind() == value.KindNumber && err == nil && number >= float64(f.limit(name, "minimum")) && isBelow
 	})
 }
 

@@ -17,7 +17,7 @@ func (p *parser) failures(h *flow.Handlers, resource flow.Resource, step *flow.S
 				Errors:      policy.errorNames(resource),
 				Interval:    policy.seconds("intervalSeconds", defaultInterval),
 				MaxInterval: policy.seconds("maxIntervalSeconds", int64(flow.MaxInterval.Seconds())),
-				Multiplier:  policy.factor("multiplier", defaultMultiplier),
+				Multiplier:  policy.number("multiplier", defaultMultiplier),
 				MaxAttempts: int(policy.whole("maxAttempts", defaultMaxAttempts)),
 			})
 		}

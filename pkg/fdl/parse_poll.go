@@ -17,7 +17,7 @@ func (p *parser) poll(task *flow.Task, f *fields) *flow.Poll {
 	return &flow.Poll{
 		Condition: condition, Text: text,
 		Interval:    f.seconds("intervalSeconds", 0),
-		Backoff:     f.factor("backoffRate", 1),
+		Backoff:     f.number("backoffRate", 1),
 		MaxAttempts: int(f.whole("maxAttempts", 0)),
 	}
 }

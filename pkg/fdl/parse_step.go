@@ -109,6 +109,12 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 		}
 		foreach.Steps = p.steps(f, step)
 		leave()
+		if f.get("maxToleratedFailures") != nil {
+			foreach.Tolerance.Count = new(int(f.whole("maxToleratedFailures", 0)))
+		}
+		if f.get("maxToleratedFailurePercentage") != nil {
+			foreach.Tolerance.Percentage = new(f.number("maxToleratedFailurePercentage", 0))
+		}
 		p.failures(&foreach.Handlers, anyError, step, f)
 		return foreach
 	case "succeed":

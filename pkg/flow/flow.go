@@ -23,7 +23,7 @@ type Flow struct {
 	// Join returns the local value of a series after the exit of a step.
 	Join func(lookup *value.Lookup, local value.Value, exit Exit) value.Value
 	// Named returns a failure with the error and the cause that the language has for it. It keeps
-	// those that it returned before. It is nil for a language whose errors are those of package
+	// a failure that it returned before. It is nil for a language with the errors of package
 	// machine.
 	Named func(failure token.Outcome) token.Outcome
 	// PlainCauses says that causes of failures in forks do not name the step.
@@ -280,9 +280,19 @@ type (
 		// MaxConcurrency is how many iterations run at once, from 1 to [MaxConcurrency].
 		MaxConcurrency int
 		// AtOnce selects a number in place of MaxConcurrency; the zero path selects none.
-		AtOnce expr.Path
-		Steps  []*Step
+		AtOnce    expr.Path
+		Tolerance Tolerance
+		Steps     []*Step
 		Handlers
+	}
+
+	// Tolerance says how many iterations of a foreach may fail: none for the zero value. The lower
+	// limit counts.
+	Tolerance struct {
+		Count      *int     // nil for no limit
+		Percentage *float64 // of all iterations, from 0 to 100; nil for no limit
+		// Path selects the number in place of both; the zero path selects none.
+		Path expr.Path
 	}
 
 	// Succeed ends its series.
@@ -297,6 +307,27 @@ type (
 		Computed bool
 	}
 )
+
+// IsSet reports whether the definition sets a limit.
+func (t Tolerance) IsSet() bool {
+	return t.Count != nil || t.Percentage != nil || t.Path.Root() != ""
+}
+
+// Of returns how many of so many iterations may fail.
+func (t Tolerance) Of(iterations int) int {
+	if t.Count == nil && t.Percentage == nil {
+		return 0
+	}
+	most := iterations
+	if t.Count != nil {
+		most = min(most, *t.Count)
+	}
+	if t.Percentage != nil {
+		const rounding = 1e-9 // 29 % of 100 are 29
+		most = min(most, int(float64(iterations)**t.Percentage/100+rounding))
+	}
+	return most
+}
 
 // Branch is one alternative of a choice. Its steps run first, then its goto is followed.
 type Branch struct {

@@ -47,6 +47,11 @@ func (s *countedStore) Claim(ctx context.Context, fork engine.ForkID, claim engi
 	return s.Memory.Claim(ctx, fork, claim)
 }
 
+func (s *countedStore) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	s.count("reports")
+	return s.Memory.Report(ctx, fork, report)
+}
+
 func (s *countedStore) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
 	s.count("joins")
 	return s.Memory.Join(ctx, fork, end)
@@ -63,6 +68,10 @@ func (f *countedTasks) Call(ctx context.Context, call machine.Call) (token.Outco
 	f.count("calls")
 	item, _ := strconv.Atoi(call.Iteration)
 	switch call.Step {
+	case "Odd":
+		if item%2 == 1 {
+			return token.Failure("Broken", ""), nil
+		}
 	case "Fails":
 		time.Sleep(shortTime(item))
 		return token.Failure("Broken", ""), nil
@@ -83,6 +92,7 @@ func (*countedTasks) TimeLimits(context.Context, *flow.Flow) (map[string]time.Du
 
 // An item of each step.
 const (
+	oddItem   = `{type: task, name: Odd, resourceArn: "acs:fc:::services/s/functions/f", timeoutSeconds: 10}`
 	shortItem = `{type: task, name: Work, resourceArn: "acs:fc:::services/s/functions/f", timeoutSeconds: 10}`
 	askedItem = `{type: task, name: Ask, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback,` +
 		` inputMappings: [{target: taskToken, source: $context.task.token}]}`
@@ -185,7 +195,8 @@ const brokenMachine = `{"StartAt": "Sides", "States": {
 // TestWritesOfForks counts the writes of an execution that is only a fork. It has its first item, the
 // fork and its end, and of each lane its items and its join. A callback has two items more. A claim
 // of a callback is one write, and the claim of a short call comes after a commit. A fork that fails
-// closes with one item, which is followed by the next attempt or by the pause before it.
+// closes with one item, which is followed by the next attempt or by the pause before it. A failed
+// call that is tolerated has an item and a report of its own, unless all may fail.
 func TestWritesOfForks(t *testing.T) {
 	t.Parallel()
 	claims := claimsOfShortCalls(10_000, 100)
@@ -211,6 +222,14 @@ func TestWritesOfForks(t *testing.T) {
 		},
 		"10,000 short calls in 100 lanes": {
 			foreachOf(10_000, 100, shortItem), map[string]int{"commits": 3 + claims, "claims": claims, "joins": 100, "calls": 10_000},
+		},
+		"half of 40 calls fail, and 20 may": {
+			strings.Replace(foreachOf(40, 40, oddItem), "    steps:", "    maxToleratedFailures: 20\n    steps:", 1),
+			map[string]int{"commits": 3 + 40 + 20, "reports": 20, "joins": 40, "calls": 40},
+		},
+		"half of 40 calls fail, and all may": {
+			strings.Replace(foreachOf(40, 40, oddItem), "    steps:", "    maxToleratedFailures: 40\n    steps:", 1),
+			map[string]int{"commits": 3 + 40, "joins": 40, "calls": 40},
 		},
 		"tried again twice and caught": {broken(0), map[string]int{"commits": 2 + 3*(2+1+2), "joins": 3 * 2, "calls": 3}},
 		"tried again twice after pauses and caught": {

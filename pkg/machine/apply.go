@@ -68,7 +68,7 @@ func (r *run) apply(sig Signal) {
 		default:
 			r.signal(w, sig)
 		}
-	case Returned, Submitted, Queued, TokenClosed, BeatSeen, LanesJoined, LaneFailed, ItemsClaimed:
+	case Returned, Submitted, Queued, TokenClosed, BeatSeen, LanesJoined, LaneFailed, ItemsClaimed, FailuresReported:
 		r.signal(w, sig)
 	}
 }
@@ -104,7 +104,9 @@ func (r *run) concerns(sig Signal) bool {
 	case LaneFailed:
 		return forLanes(sig.Attempt) && !s.StopsLanes()
 	case ItemsClaimed:
-		return s.waitsForItems() && w.Attempt == sig.Attempt
+		return w.isFor(WaitingForItems, sig.Attempt)
+	case FailuresReported:
+		return w.isFor(WaitingForReport, sig.Attempt)
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil

@@ -41,7 +41,7 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 	if i == 0 && !s.isLane() {
 		return owner.Kind == OwnerFlow
 	}
-	if last := i == len(s.Series)-1; owner.Kind == OwnerFork && last && s.Status == StatusRunning && !s.waitsForItems() {
+	if last := i == len(s.Series)-1; owner.Kind == OwnerFork && last && s.Status == StatusRunning && !s.Waiting.IsBetweenItems() {
 		return false
 	}
 	inFork := i > 0 && s.Series[i-1].Owner.Kind == OwnerFork
@@ -53,9 +53,14 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 }
 
 // canWait reports whether the state can wait as it does. Only a lane that claims its items waits
-// for more.
+// for more, and only a lane with failed items reports them.
 func (s *State) canWait(flow *flow.Flow) bool {
-	return canWait(flow, s.Waiting) && (!s.waitsForItems() || s.Share != nil && len(s.Series) == 1)
+	claims, reports := s.Waiting.For == WaitingForItems, s.Waiting.For == WaitingForReport
+	switch {
+	case claims && s.Share == nil, reports && s.Tolerance == nil, (claims || reports) && len(s.Series) != 1:
+		return false
+	}
+	return canWait(flow, s.Waiting)
 }
 
 // canWait reports whether the waiting step can wait for this.

@@ -17,8 +17,6 @@ const mostShared = 1_000_000
 // MostClaimed is the most items of one claim: join records have four digits for it.
 const MostClaimed = 9_999
 
-func (s *State) waitsForItems() bool { return s.Waiting != nil && s.Waiting.For == WaitingForItems }
-
 // nextItems claims the next items for the lane. If its last claim took the last items, no lane ever
 // gets more, and the lane ends (rule 27).
 func (r forkRun) nextItems() *flow.Step {

@@ -22,7 +22,8 @@ const formatOfShares = 2
 
 // format returns the oldest format that has all of the state.
 func (s *State) format() uint64 {
-	if fork := s.Waiting.Fork(); s.Share != nil || s.Results != nil || fork != nil && (fork.First > 0 || fork.Closing != nil) {
+	fork := s.Waiting.Fork()
+	if s.Share != nil || s.Results != nil || s.Tolerance != nil || fork != nil && (fork.First > 0 || fork.Tolerated > 0 || fork.Closing != nil) {
 		return formatOfShares
 	}
 	return 1
@@ -385,6 +386,11 @@ func (c *coder) state(s *State) {
 		if c.format >= formatOfShares && optional(c, &s.Share) {
 			c.share(s.Share)
 		}
+		if c.format >= formatOfShares && optional(c, &s.Tolerance) {
+			for _, n := range []*int{&s.Tolerance.Items, &s.Tolerance.Most, &s.Tolerance.Failed, &s.Tolerance.Last} {
+				c.count(n)
+			}
+		}
 	}
 	c.parents(s)
 	c.time(&s.At)
@@ -612,9 +618,13 @@ func (c *coder) waiting(waiting **Waiting) {
 			c.count(&fork.Items)
 			c.strange = c.strange || fork.Items == 0 && code != waitingForStops
 		}
-		if code == waitingForShares || code == waitingForStops {
+		if code >= waitingForShares {
 			c.count(&fork.First)
-			c.strange = c.strange || fork.First == 0 && code != waitingForStops
+			c.strange = c.strange || fork.First == 0 && code == waitingForShares
+		}
+		if code >= waitingForStops {
+			c.count(&fork.Tolerated)
+			c.strange = c.strange || fork.Tolerated == 0 && code == waitingForTolerated
 		}
 		if code == waitingForStops {
 			c.text(&fork.Closing.Error)
@@ -629,12 +639,13 @@ func (c *coder) waiting(waiting **Waiting) {
 // The numbers in the place of a [SimpleWait] for other waits. Items of earlier releases do not have
 // the number of a fork's items.
 const (
-	waitingForToken  = 3
-	waitingForLanes  = 7
-	waitingForChild  = 8  // a token that the end of a sub-flow closes
-	waitingForParts  = 9  // lanes, with the number of items
-	waitingForShares = 11 // lanes that claim their items
-	waitingForStops  = 12 // lanes that are being stopped because one failed
+	waitingForToken     = 3
+	waitingForLanes     = 7
+	waitingForChild     = 8  // a token that the end of a sub-flow closes
+	waitingForParts     = 9  // lanes, with the number of items
+	waitingForShares    = 11 // lanes that claim their items
+	waitingForStops     = 12 // lanes that are being stopped because one failed
+	waitingForTolerated = 14 // lanes of which some items may fail
 )
 
 // waitingFor codes the wait of the step, and makes the value to decode into.
@@ -655,13 +666,16 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 		if wait.First > 0 {
 			code = waitingForShares
 		}
+		if wait.Tolerated > 0 {
+			code = waitingForTolerated
+		}
 		if wait.Closing != nil {
 			code = waitingForStops
 		}
 	}
 	most := uint8(waitingForParts)
 	if c.format >= formatOfShares {
-		most = waitingForStops
+		most = waitingForTolerated
 	}
 	number(c, &code, most)
 	if c.enc != nil {
@@ -672,7 +686,7 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 		w.For = &TokenWait{}
 	case waitingForChild:
 		w.For = &TokenWait{Child: &ExecutionRef{}}
-	case waitingForLanes, waitingForParts, waitingForShares:
+	case waitingForLanes, waitingForParts, waitingForShares, waitingForTolerated:
 		w.For = &ForkWait{}
 	case waitingForStops:
 		w.For = &ForkWait{Closing: &token.Outcome{}}

@@ -146,12 +146,18 @@ func noCallbackBase(step, hint string) token.Outcome {
 }
 
 // needsNewerFormat returns the failure of an execution with a fork that a log of the oldest format
-// cannot close, nil for none: only logs of format 2 go on after a failure in a fork.
+// cannot have, nil for none: only logs of format 2 go on after a failure in a fork.
 func (r *run) needsNewerFormat() *token.Outcome {
 	for _, step := range r.env.Flow.All {
-		if h := step.Handlers(); r.env.WriteFormat < formatOfShares && step.IsFork() && (len(h.Retry) > 0 || len(h.Catch) > 0) {
-			return limitReached(ErrorInvalidArgument, "step %s: retry and catch of a parallel or a foreach need executions of format 2; "+
-				"add format-2 to the parameter Options of the stack", step.Name)
+		if r.env.WriteFormat >= formatOfShares || !step.IsFork() {
+			continue
+		}
+		const needs = "step %s: %s need executions of format 2; add format-2 to the parameter Options of the stack"
+		if h := step.Handlers(); len(h.Retry) > 0 || len(h.Catch) > 0 {
+			return limitReached(ErrorInvalidArgument, needs, step.Name, "retry and catch of a parallel or a foreach")
+		}
+		if foreach, ok := step.Kind.(*flow.Foreach); ok && foreach.Tolerance.IsSet() {
+			return limitReached(ErrorInvalidArgument, needs, step.Name, "tolerated failures of a foreach")
 		}
 	}
 	return nil

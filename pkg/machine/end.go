@@ -96,17 +96,18 @@ func (x *tx) named(failure token.Outcome) token.Outcome {
 
 // forkFailed fails a fork because of a lane. The state has the step that failed in the lane, unless
 // the lane ended with a defect.
-func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
+func (r *run) forkFailed(step *flow.Step, failure token.Outcome) *flow.Step {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
 	if s := r.state(); s.FailedStep == "" {
 		r.failedAt(step)
 	}
-	r.failExecution(nil, failure)
+	return r.failExecution(nil, failure)
 }
 
 // failExecution fails the open choices and forks, inner ones first, and the execution or the lane.
 // The task of an open catch has failed before, and the fork of a lane fails in the lane's parent.
-// Outside of the item of the step in which the failure began, the cause names that step, once.
+// Outside of the item of the step in which the failure began, the cause names that step, once. A
+// lane goes on with the first step of its next item after an item that may fail (rule 32).
 func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step {
 	s := r.state()
 	failure = r.named(failure)
@@ -120,6 +121,19 @@ func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step 
 		if series.Owner.Kind == OwnerItem && began != nil {
 			failure, began = located(began, s.ForkIndexes(), failure), nil
 		}
+		if i == 1 && s.Tolerance != nil && r.checkEvents() == nil { // without room for events no other item can run
+			r.failedIn("")
+			for len(s.Series) > 1 {
+				r.leaveSeries()
+			}
+			tolerance := *s.Tolerance
+			tolerance.Failed++
+			tolerance.Last = series.Owner.Branch
+			s.Tolerance = &tolerance
+			step := r.env.Flow.All[series.Owner.Step]
+			foreach, _ := step.Kind.(*flow.Foreach) // no other kind tolerates failures
+			return forkRun{r, step, iterations{foreach}}.leaveItem(tolerance.Last, failure.Cut())
+		}
 		if series.Owner.Kind == OwnerChoice || series.Owner.Kind == OwnerFork && (i > 0 || !s.isLane()) {
 			r.emit(Event{Type: StepFailed, Step: series.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
@@ -129,6 +143,11 @@ func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step 
 	}
 	r.end(StatusFailed, failure.Error, failure.Cause)
 	return nil
+}
+
+// report returns the command that reports the failed items of the lane.
+func (s *State) report() ReportFailures {
+	return ReportFailures{Attempt: s.Waiting.Attempt, Failed: s.Tolerance.Failed}
 }
 
 // located returns the failure with a cause that names the step in the items around it: "step

@@ -26,5 +26,6 @@ const (
 	ErrorDepthLimit       = "FnF.DepthLimitExceeded"   // too many executions wait for one another
 	ErrorSubflowLimit     = "FnF.SubflowLimitExceeded" // a root has too many open descendants
 	ErrorFlowPaused       = "FnF.FlowPaused"           // the flow of a sub-flow is paused
+	ErrorTolerance        = "FnF.ToleranceExceeded"    // more iterations of a foreach failed than it tolerates
 	ErrorInternal         = "FnF.InternalError"        // a defect ended the execution
 )

@@ -16,9 +16,8 @@ import (
 type forkKind[I items] struct{ items I }
 
 type items interface {
-	// count returns how many items the step has with this input, and how many lanes run them at
-	// most, or the failure of an attempt with it.
-	count(r *run, step *flow.Step, input value.Value) (items, lanes int, failure *token.Outcome)
+	// extent returns the extent of the step with this input, or the failure of an attempt with it.
+	extent(r *run, step *flow.Step, input value.Value) (extent, *token.Outcome)
 	// item returns the input and the steps of an item, no steps if there is no such item.
 	item(r *run, input value.Value, index int) (value.Value, []*flow.Step)
 	// events returns the events that enter and leave an item.
@@ -27,6 +26,10 @@ type items interface {
 	has(index int) bool
 	handlers() *flow.Handlers
 }
+
+// extent is the number of items of a fork, of the lanes that run them at most, and of the items
+// that may fail.
+type extent struct{ items, lanes, tolerated int }
 
 // forkRun is a fork in an application.
 type forkRun struct {
@@ -55,6 +58,15 @@ func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 		return forkRun{r, step, k.items}.lanesJoined(sig)
 	case ItemsClaimed:
 		return forkRun{r, step, k.items}.claimed(sig)
+	case FailuresReported:
+		r.leaveWaiting()
+		t := r.state().Tolerance
+		if sig.Failed > t.Most {
+			return r.failExecution(nil, token.Failure(ErrorTolerance, fmt.Sprintf("step %s: %d of %d iterations failed and the limit is %d",
+				step.Name, sig.Failed, t.Items, t.Most)))
+		}
+		r.independent = true
+		return forkRun{r, step, k.items}.enterItemAfter(t.Last)
 	case LaneFailed:
 		forkRun{r, step, k.items}.laneFailed(sig.Failure.Cut())
 		r.failedIn(sig.Step)
@@ -72,7 +84,7 @@ func (k forkKind[I]) resume(r *run, step *flow.Step, ended Series) *flow.Step {
 	if ended.Owner.Kind == OwnerCatch {
 		return r.endCatch(step, ended)
 	}
-	return forkRun{r, step, k.items}.endItem(ended)
+	return forkRun{r, step, k.items}.leaveItem(ended.Owner.Branch, token.Success(ended.Local))
 }
 
 func (k forkKind[I]) pending(r *run, step *flow.Step, executed Executed) Command {
@@ -81,6 +93,8 @@ func (k forkKind[I]) pending(r *run, step *flow.Step, executed Executed) Command
 	switch {
 	case s.Ending != nil && fork == nil, s.Waiting.For == WaitingForRetry:
 		return nil
+	case s.Waiting.For == WaitingForReport:
+		return s.report()
 	case fork == nil:
 		return forkRun{r, step, k.items}.claim()
 	case s.StopsLanes():
@@ -95,15 +109,16 @@ func (k forkKind[I]) canWait(w *Waiting) bool {
 	case !mayRetry(k.items.handlers(), w):
 		return false
 	case fork == nil:
-		return w.For == WaitingForItems || w.For == WaitingForRetry
+		return w.IsBetweenItems() || w.For == WaitingForRetry
 	}
-	return (fork.Lanes >= leastLanes(k.items) || fork.First > 0 && fork.Lanes > 0) && fork.Lanes <= MaxLanes
+	isLeast := fork.Lanes >= leastLanes(k.items, fork.Tolerated) || fork.First > 0 && fork.Lanes > 0
+	return isLeast && fork.Lanes <= MaxLanes
 }
 
 // leastLanes is the least number of lanes of a fork. A fork with handlers always runs in lanes: its
-// log goes on after a failure in them (rule 31).
-func leastLanes(i items) int {
-	if h := i.handlers(); len(h.Retry)+len(h.Catch) > 0 {
+// log goes on after a failure in them (rule 31). A fork with tolerated failures does, too.
+func leastLanes(i items, tolerated int) int {
+	if h := i.handlers(); tolerated > 0 || len(h.Retry)+len(h.Catch) > 0 {
 		return 1
 	}
 	return 2 //nolint:mnd // one lane is no fork
@@ -122,8 +137,8 @@ func (k forkKind[I]) ownerOf(series *flow.Series) Owner {
 
 type branches struct{ *flow.Parallel }
 
-func (b branches) count(*run, *flow.Step, value.Value) (items, lanes int, failure *token.Outcome) { //nolint:unparam // of an interface
-	return len(b.Branches), MaxLanes, nil
+func (b branches) extent(*run, *flow.Step, value.Value) (extent, *token.Outcome) { //nolint:unparam // of an interface
+	return extent{items: len(b.Branches), lanes: MaxLanes}, nil
 }
 
 func (b branches) handlers() *flow.Handlers { return &b.Handlers }
@@ -141,16 +156,19 @@ func (b branches) has(index int) bool { return index < len(b.Branches) }
 
 type iterations struct{ *flow.Foreach }
 
-func (i iterations) count(r *run, step *flow.Step, input value.Value) (items, lanes int, failure *token.Outcome) {
+func (i iterations) extent(r *run, step *flow.Step, input value.Value) (extent, *token.Outcome) {
 	collection := i.collection(r, input)
 	if collection.Kind() != value.KindArray {
-		return 0, 0, limitReached(ErrorInvalidArgument, "step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))
+		return extent{}, limitReached(ErrorInvalidArgument, "step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))
 	}
-	lanes = i.MaxConcurrency
+	e := extent{items: collection.Len(), lanes: i.MaxConcurrency, tolerated: i.Tolerance.Of(collection.Len())}
 	if atOnce, ok := i.AtOnce.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}).Int64(); ok {
-		lanes = int(atOnce)
+		e.lanes = int(atOnce)
 	}
-	return collection.Len(), lanes, nil
+	if tolerated, ok := i.Tolerance.Path.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}).Int64(); ok {
+		e.tolerated = int(tolerated)
+	}
+	return e, nil
 }
 
 func (i iterations) handlers() *flow.Handlers { return &i.Handlers }
@@ -178,24 +196,24 @@ func (iterations) has(int) bool { return true }
 // enterFork begins an attempt of the fork, which the last event entered. With fewer lanes than the
 // least number its items run in this log (rule 14). Retried are the retries before it.
 func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
-	items, lanes, failure := r.items.count(r.run, r.step, input)
+	e, failure := r.items.extent(r.run, r.step, input)
 	w := Waiting{Attempt: Attempt{Step: r.step.Index, Number: r.state().Events}, Input: input, Retried: retried}
 	if failure != nil {
 		return r.attemptFailed(r.step, w, *failure)
 	}
 	s, had := r.state(), r.results()
-	if had != nil && (had.bound(had.Done.Len()-1) > items || items >= mostShared) { // of another list
+	if had != nil && (had.bound(had.Done.Len()-1) > e.items || e.items >= mostShared) { // of another list
 		s.Results, had = nil, nil
 	}
-	if items -= had.DoneBefore(items); items == 0 && had != nil {
+	if e.items -= had.DoneBefore(e.items); e.items == 0 && had != nil {
 		local := value.Missing()
 		if needsOutputs(r.step) {
 			local = r.withResults(value.Array())
 		}
 		return r.exitFork(input, local)
 	}
-	if lanes = min(lanes, items); lanes >= leastLanes(r.items) || had != nil {
-		return r.waitForLanes(w, items, lanes)
+	if e.lanes = min(e.lanes, e.items); e.lanes >= leastLanes(r.items, e.tolerated) || had != nil {
+		return r.waitForLanes(w, e)
 	}
 	r.open(Series{
 		Owner: Owner{Kind: OwnerFork, Step: r.step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
@@ -204,19 +222,19 @@ func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
 }
 
 // waitForLanes waits for the lanes of an attempt, which the last event entered.
-func (r forkRun) waitForLanes(w Waiting, items, lanes int) *flow.Step {
-	s := r.state()
+func (r forkRun) waitForLanes(w Waiting, e extent) *flow.Step {
+	s, lanes := r.state(), e.lanes
 	first, block := s.FirstID+s.Events+s.Reserved, r.block()
 	if block > (math.MaxInt-first)/lanes/2 {
 		return r.fail(r.step, token.Failure(ErrorEventLimit, fmt.Sprintf("step %s: there are no more ids for the events of its lanes; nest less, or split the "+
 			"work into several executions", r.step.Name)))
 	}
 	r.reserve(lanes, block)
-	fork := &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: items}
+	fork := &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: e.items, Tolerated: min(e.tolerated, e.items)}
 	switch {
 	case r.results() != nil && lanes == 1:
-		fork.First = items
-	case r.results() != nil, items > lanes && lanes > 1 && items < mostShared && r.env.WriteFormat >= formatOfShares:
+		fork.First = e.items
+	case r.results() != nil, e.items > lanes && lanes > 1 && e.items < mostShared && r.env.WriteFormat >= formatOfShares:
 		fork.First = 1
 	}
 	w.For, w.Entry = fork, r.entry()
@@ -274,22 +292,36 @@ func (r forkRun) enterItem(index int) *flow.Step {
 	return steps[0]
 }
 
-// endItem leaves an item, which has the innermost series, and enters the next one.
-func (r forkRun) endItem(ended Series) *flow.Step {
+// leaveItem ends an item, which had the innermost series, with its output or with a failure that
+// the fork tolerates. It enters the next item.
+func (r forkRun) leaveItem(index int, end token.Outcome) *flow.Step {
 	_, exited := r.items.events()
-	r.emit(Event{Type: exited, Step: r.step.Index, Index: ended.Owner.Branch})
-	s, fork := r.state(), r.innermost()
+	r.emit(Event{Type: exited, Step: r.step.Index, Index: index, Error: end.Error, Cause: end.Cause})
+	s, fork, output := r.state(), r.innermost(), end.Output
+	if end.Failed() {
+		output = value.Object(value.Member{Key: "error", Value: value.String(end.Error)}, value.Member{Key: "cause", Value: value.String(end.Cause)})
+	}
 	if needsOutputs(r.step) {
-		r.setLocal(r.withOutput(fork.Local, ended.Local))
+		r.setLocal(r.withOutput(fork.Local, output))
 	}
 	if err := r.limitsReached(r.step, fork.Input, fork.Local); err != nil {
 		return r.failExecution(r.step, *err)
 	}
+	if end.Failed() && s.Tolerance.Most < s.Tolerance.Items { // too many can fail
+		r.wait(&Waiting{Attempt: Attempt{Step: r.step.Index, Number: s.Events}, For: WaitingForReport, Input: value.Object(), Entry: r.entry()})
+		r.do(s.report())
+		return nil
+	}
 	r.independent = r.independent || len(s.Series) <= r.kept
-	next := ended.Owner.Branch + 1
+	return r.enterItemAfter(index)
+}
+
+// enterItemAfter enters the next item of this log, or claims the next ones, or leaves the fork.
+func (r forkRun) enterItemAfter(index int) *flow.Step {
+	s, next := r.state(), index+1
 	switch own := s.isLane() && len(s.Series) == 1; {
 	case own && s.Share == nil:
-		next = ended.Owner.Branch + s.Lane.Count
+		next = index + s.Lane.Count
 	case own:
 		had := r.results()
 		position := next - had.DoneBefore(next)
@@ -392,7 +424,7 @@ func (r forkRun) exitFork(input, local value.Value) *flow.Step {
 // laneFailed closes the attempt: the log opens nothing until the other lanes were stopped and all
 // have joined (rule 30). A log of format 1 ends instead, and stops them first.
 func (r forkRun) laneFailed(failure token.Outcome) {
-	if r.env.WriteFormat < formatOfShares {
+	if r.env.WriteFormat < formatOfShares && r.state().Tolerance == nil {
 		r.decide(StatusFailed, failure)
 		r.endOrClose()
 		return
@@ -419,7 +451,7 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 			return next
 		}
 		r.failedIn(failed)
-		r.forkFailed(r.step, failure)
+		return r.forkFailed(r.step, failure)
 	case sig.Left > 0:
 		return r.attemptFailed(r.step, w, noRoom(r.step, sig.Left, w.Fork().Items))
 	case !needsOutputs(r.step):

@@ -53,6 +53,13 @@ type Share struct {
 	Retired bool
 }
 
+// Tolerance counts the failed items of a lane in a fork that tolerates some (rule 32).
+type Tolerance struct {
+	Items, Most int // of the fork, and how many of them may fail
+	Failed      int // items of the lane
+	Last        int // the index of the last one
+}
+
 // last returns the range that the lane runs.
 func (s *Share) last() Range { return s.Ranges[len(s.Ranges)-1] }
 
@@ -68,7 +75,11 @@ func (s *Share) count() (n int) {
 // Items is the number of items of all lanes, and had has the results of the fork's parent. A lane
 // that failed or was stopped does not say how many it left.
 func (l Lane) ItemsDone(s State, items int, had *Results) (done int, running bool) {
-	switch {
+	switch reports := s.Waiting != nil && s.Waiting.For == WaitingForReport; {
+	case reports && s.Share != nil:
+		return s.Share.count() - s.Share.last().To + s.Tolerance.Last + 1 - had.DoneBefore(s.Tolerance.Last), false
+	case reports:
+		return s.Tolerance.Last/l.Count + 1, false
 	case s.Share != nil && len(s.Series) > 1:
 		item := s.Series[1].Owner.Branch
 		return s.Share.count() - s.Share.last().To + item - had.DoneBefore(item), true
@@ -171,8 +182,12 @@ func (s State) lane(lane Lane, at time.Time) State {
 	if results != nil {
 		results = &Results{Step: results.Step, Done: results.Done}
 	}
+	var tolerance *Tolerance
+	if most := w.Fork().Tolerated; most > 0 {
+		tolerance = &Tolerance{Items: w.Fork().Items, Most: most}
+	}
 	return State{
-		Lane: &lane, Share: share, Results: results, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace,
+		Lane: &lane, Share: share, Results: results, Tolerance: tolerance, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace,
 		FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.ForkIndexes(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},

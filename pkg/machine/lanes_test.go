@@ -24,6 +24,8 @@ func (s *script) runLanes(t *testing.T, command string, at time.Time) string {
 		return s.apply(t, s.joined(at))
 	case "lane-failed":
 		return s.apply(t, machine.LaneFailed{At: at, Attempt: s.fork.Attempt, Failure: s.joined(at).Failure})
+	case "reported":
+		return s.apply(t, s.reported(at))
 	case "history":
 		return s.history(t, s.log.id, &machine.Numbering{})
 	}
@@ -134,6 +136,17 @@ func (s *script) joined(at time.Time) machine.LanesJoined {
 	return sig
 }
 
+// reported is the answer to the report of a lane's failed items.
+func (s *script) reported(at time.Time) machine.FailuresReported {
+	sig := machine.FailuresReported{At: at, Attempt: s.state.Waiting.Attempt}
+	for _, lane := range s.parent.lanes {
+		if lane.state.Tolerance != nil {
+			sig.Failed += lane.state.Tolerance.Failed
+		}
+	}
+	return sig
+}
+
 func (s *script) path() string {
 	if s.parent == nil {
 		return ""
@@ -216,6 +229,8 @@ func (p *player) carryOut(s *script, command machine.Command) {
 			fork.cursor, sig.Retires = fork.cursor+c.Size, c.Size == 0
 		}
 		p.apply(s, sig)
+	case machine.ReportFailures:
+		p.apply(s, s.reported(p.now))
 	case machine.StopLanes:
 		p.stopLanes(s, c)
 	}

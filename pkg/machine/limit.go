@@ -218,7 +218,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	switch sig.(type) {
 	case Returned, TokenClosed, LanesJoined:
 		return false
-	case Started, Submitted, Queued, BeatSeen, LaneFailed, ItemsClaimed, TimerDue, StopRequested:
+	case Started, Submitted, Queued, BeatSeen, LaneFailed, ItemsClaimed, FailuresReported, TimerDue, StopRequested:
 	}
 	r.endOrClose()
 	return true

@@ -198,6 +198,8 @@ func (w *walk) signal() machine.Signal {
 		return w.ofLanes(at, waiting)
 	case waiting.For == machine.WaitingForItems:
 		return w.ofItems(at)
+	case waiting.For == machine.WaitingForReport:
+		return machine.FailuresReported{At: at, Attempt: waiting.Attempt, Failed: w.state.Tolerance.Failed + w.r.IntN(2)}
 	case w.r.IntN(10) == 0:
 		earlier := waiting.Attempt
 		if earlier.Number--; earlier.Poll > 0 {
@@ -386,6 +388,7 @@ func (w *walk) waiting() {
 	w.note("long poll", s.Waiting.Token() != nil && s.Waiting.Polls > 0)
 	w.note("ending", s.Ending != nil)
 	w.note("claims", s.Waiting.For == machine.WaitingForItems)
+	w.note("reports", s.Waiting.For == machine.WaitingForReport)
 	w.note("closing", s.Ending == nil && s.StopsLanes())
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
@@ -420,7 +423,7 @@ func (w *walk) notOpen() int {
 // notEntered is 1 while the step that waits has not been entered for want of room, and while a lane
 // claims items.
 func (w *walk) notEntered() int {
-	if w.state.Waiting.For == machine.WaitingForNextLogItem || w.state.Waiting.For == machine.WaitingForItems {
+	if w.state.Waiting.For == machine.WaitingForNextLogItem || w.state.Waiting.IsBetweenItems() {
 		return 1
 	}
 	return 0

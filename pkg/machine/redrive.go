@@ -137,6 +137,7 @@ func (r *replay) followItem(e Event, outputs map[int]value.Value) {
 	case e.Type == BranchEntered, e.Type == IterationEntered:
 		r.next.State.Series = []Series{{Owner: Owner{OwnerItem, of.Index, 0}, Local: value.Object()}}
 		r.caught = nil
+	case e.Error != "": // the fork tolerated its failure, and a redrive tries it again
 	default:
 		if r.caught != nil { // the entry of the catch has no steps
 			r.join(flow.Exit{Output: r.caught.Output, Local: r.caught.Local})

@@ -54,6 +54,7 @@ func TestMain(m *testing.M) {
 //	stopped-lane in=PATH at=T   the lane is stopped before it begins
 //	joined at=T     all lanes have ended
 //	lane-failed at=T   one of them has failed, and not all have ended
+//	reported at=T   the failed items of the lane were reported
 //	history         the events as the API shows them, with those of the lanes
 //	play            all that is left to do, at once or when it is due: each function returns its input, or fails with its "fail"
 //	conditions      the step's input, then a condition a line: what each comes to
@@ -112,7 +113,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "flow":
 		return s.parse(d)
-	case "lane", "stopped-lane", "joined", "lane-failed", "play", "history":
+	case "lane", "stopped-lane", "joined", "lane-failed", "play", "history", "reported":
 		return s.runLanes(t, d.Cmd, at)
 	case "limit":
 		s.limits = machine.Limits{}
@@ -409,6 +410,8 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			fmt.Fprintf(&out, "=> stop lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
 		case machine.ClaimItems:
 			fmt.Fprintf(&out, "=> claim %d: %d from %d of %d\n", c.Number, c.Size, c.First, c.Items)
+		case machine.ReportFailures:
+			fmt.Fprintf(&out, "=> report %d failed\n", c.Failed)
 		case machine.WakeChild:
 			fmt.Fprintf(&out, "=> wake sub-flow %s/%s\n", c.Child.Flow, c.Child.Execution)
 		}

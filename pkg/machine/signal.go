@@ -14,8 +14,8 @@ import (
 )
 
 // Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued],
-// [TokenClosed], [BeatSeen], [LanesJoined], [LaneFailed], [ItemsClaimed], [TimerDue] and
-// [StopRequested]. Each has its instant.
+// [TokenClosed], [BeatSeen], [LanesJoined], [LaneFailed], [ItemsClaimed], [FailuresReported],
+// [TimerDue] and [StopRequested]. Each has its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -89,6 +89,13 @@ type (
 		Retires bool
 	}
 
+	// FailuresReported is the answer to [ReportFailures].
+	FailuresReported struct {
+		At      time.Time
+		Attempt Attempt
+		Failed  int // items of all lanes, as far as they were reported
+	}
+
 	// LaneFailed reports that a lane failed before all had joined. The execution is going to fail
 	// and stops the other lanes.
 	LaneFailed struct {
@@ -121,9 +128,11 @@ func (s LaneFailed) instant() time.Time    { return s.At }
 func (s ItemsClaimed) instant() time.Time  { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
+func (s FailuresReported) instant() time.Time { return s.At }
+
 // Command is an instruction to the engine: one of [CallTask], [SubmitTask], [QueueTask],
-// [CloseToken], [StartLanes], [StopLanes], [ClaimItems] and [WakeChild]. Timers are no commands:
-// the engine starts the [State.Timer] of the state that it commits.
+// [CloseToken], [StartLanes], [StopLanes], [ClaimItems], [ReportFailures] and [WakeChild]. Timers
+// are no commands: the engine starts the [State.Timer] of the state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -199,6 +208,13 @@ type (
 		First, Items int
 	}
 
+	// ReportFailures reports how many items of a lane failed, after the state was committed (rule
+	// 32). The number of all lanes comes back as [FailuresReported].
+	ReportFailures struct {
+		Attempt Attempt
+		Failed  int // items in the committed log
+	}
+
 	// WakeChild sends a sub-flow the wake [CauseParent] before the state is committed: its parent
 	// no longer waits for it (rule 26).
 	WakeChild struct{ Child ExecutionRef }
@@ -240,6 +256,8 @@ func (StartLanes) command() {}
 func (StopLanes) command()  {}
 func (ClaimItems) command() {}
 func (WakeChild) command()  {}
+
+func (ReportFailures) command() {}
 
 // callOf returns the call of an attempt as far as its key depends on it.
 func (s *State) callOf(step *flow.Step, attempt Attempt) Call {

@@ -81,8 +81,11 @@ type State struct {
 	Around []int
 	// Share has the items of a lane that claims them. It is nil for other logs.
 	Share *Share
-	Polls int         // polls so far, and the Poll of the last one
-	Input value.Value // of the execution
+	// Tolerance counts the failed items of a lane in a fork that tolerates some. It is nil for
+	// other logs.
+	Tolerance *Tolerance
+	Polls     int         // polls so far, and the Poll of the last one
+	Input     value.Value // of the execution
 	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
 	Series []Series
@@ -239,6 +242,7 @@ const (
 	WaitingForPoll        SimpleWait = 5  // the next poll of a task that waits for a condition
 	WaitingForNextLogItem SimpleWait = 6  // the next item of the log, because the current one is full
 	WaitingForItems       SimpleWait = 10 // the next items of the fork, which the lane claims
+	WaitingForReport      SimpleWait = 13 // the failed items of all lanes, after a report of this one's
 )
 
 // TokenWait is the token that a step waits for.
@@ -262,9 +266,22 @@ type ForkWait struct {
 	// First is how many items each lane begins with if lanes claim the others (rule 27). It is 0 if
 	// each lane has a fixed part of the items.
 	First int
+	// Tolerated is how many items may fail without a failure of the fork (rule 32).
+	Tolerated int
 	// Closing is the failure of the lane that failed first, once the log knows it: the other lanes
 	// are being stopped, and no lane begins (rule 30). It is nil before.
 	Closing *token.Outcome
+}
+
+// isFor reports whether an attempt of the step waits for this.
+func (w *Waiting) isFor(wait SimpleWait, attempt Attempt) bool {
+	return w != nil && w.For == wait && w.Attempt == attempt
+}
+
+// IsBetweenItems reports whether a lane waits for an answer of the join record before its next
+// item.
+func (w *Waiting) IsBetweenItems() bool {
+	return w != nil && (w.For == WaitingForItems || w.For == WaitingForReport)
 }
 
 func (SimpleWait) waitingFor() {}

@@ -105,7 +105,7 @@ func (r taskRun) onSignal(sig Signal) *flow.Step {
 		w.Due = w.overdueAt(r.task)
 	case TimerDue:
 		return r.due()
-	case Started, LanesJoined, LaneFailed, ItemsClaimed, StopRequested:
+	case Started, LanesJoined, LaneFailed, ItemsClaimed, FailuresReported, StopRequested:
 	}
 	return nil
 }

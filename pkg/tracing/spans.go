@@ -67,7 +67,7 @@ func Spans(c engine.TracedCommit) []Span {
 			switch {
 			case waiting.Fork() != nil:
 				w.forked = b
-			case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextLogItem && waiting.For != machine.WaitingForItems:
+			case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextLogItem && !waiting.IsBetweenItems():
 				w.active = b
 			}
 		}
@@ -127,7 +127,7 @@ func (w *walk) follow(e machine.Event) {
 			Owner: machine.Owner{Kind: machine.OwnerItem, Step: e.Step, Branch: e.Index}, Entered: e.ID, Since: e.At,
 		})
 	case machine.BranchExited, machine.IterationExited:
-		w.leave(e.At, "")
+		w.leave(e.At, e.Error)
 	case machine.TaskScheduled, machine.StepStarted:
 		if !step.IsFork() {
 			w.active = &begun{e.Step, e.ID, e.At}

@@ -79,10 +79,12 @@ func (r *flowRun) report(lane engine.ID) capacity {
 }
 
 // A join record is billed as one write unit up to 1,024 bytes, by the sizes that the service
-// documents.
+// documents. With failed items of all lanes it is two.
 func TestAJoinRecordIsSmall(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ lanes, items, claims, most int }{{99, 10_000, 99, 1024}, {100, 10_000, 99, 1028}, {100, 1000, 9, 940}} {
+	for _, c := range []struct{ lanes, items, claims, failed, most int }{
+		{99, 10_000, 99, 0, 1024}, {100, 10_000, 99, 0, 1028}, {100, 1000, 9, 0, 940}, {100, 10_000, 99, 1234, 2048},
+	} {
 		store := newTables(t, atEpoch)
 		fork := engine.ForkID{Log: engine.NewID("flow", "one"), Attempt: 4999}
 		per := c.items / c.lanes / 2
@@ -92,6 +94,13 @@ func TestAJoinRecordIsSmall(t *testing.T) {
 					Lane: lane, Number: number, Size: per - 1, First: c.lanes, Items: c.items, Expires: epoch.Add(time.Hour),
 				}
 				if _, err := store.Claim(t.Context(), fork, request); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for lane := range c.lanes {
+			if c.failed > 0 {
+				if _, err := store.Report(t.Context(), fork, engine.FailureReport{Lane: lane, Failed: c.failed, Expires: epoch.Add(time.Hour)}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -111,6 +111,11 @@ func claim(ctx context.Context, to tables) error {
 	return err
 }
 
+func report(ctx context.Context, to tables) error {
+	_, err := to.Report(ctx, faultyFork, engine.FailureReport{Lane: 1, Failed: 1, Expires: epoch.Add(time.Hour)})
+	return err
+}
+
 // expiredJoins puts a join record that has expired and was not deleted yet.
 func expiredJoins(ctx context.Context, to tables) error {
 	partition := binary.BigEndian.AppendUint32(bytes.Clone(faultyFork.Log[:]), uint32(faultyFork.Attempt))
@@ -190,6 +195,8 @@ var faulty = []faultsOf{
 	{name: "Log.Join", before: expiredJoins, call: join},
 	{name: "Log.Claim", call: claim},
 	{name: "Log.Claim", before: expiredJoins, call: claim},
+	{name: "Log.Report", call: report},
+	{name: "Log.Report", before: expiredJoins, call: report},
 	{name: "Log.Raise", before: claim, call: func(ctx context.Context, to tables) error {
 		before := engine.NewJoinRecord().WithClaim(faultyClaim)
 		return to.Raise(ctx, faultyFork, before, engine.JoinRecord{Cursor: 4, Claims: before.Claims}, epoch.Add(time.Hour))

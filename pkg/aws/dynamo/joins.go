@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,11 +15,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Attributes of a join record. With 99 lanes it is under 1 KB, so an update is one write unit.
+// Attributes of a join record. With 99 lanes it is under 1 KB, so an update is one write unit. With
+// failed items of all lanes it is under 2 KB. Names of lanes are numbers: the claim of lane 7 is 7,
+// and the number of its failed items f7.
 const (
 	attrEnds   = "j" // the lanes that ended: lane * laneUnit + the number of the lane's last item
 	attrFailed = "l" // the lane that failed first
 	attrCursor = "c" // the first item that no lane has
+	// attrFailures, before the number of a lane, is the number of its failed items.
+	attrFailures = "f"
 )
 
 // Units of a claim, which is number * claimUnit + size * itemUnit + the first item. Only the first
@@ -90,6 +95,17 @@ func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update
 	}
 }
 
+// Report implements [engine.Joins]. DynamoDB returns the record if it has the failed items.
+func (l *Log) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	failed, name := numberValue(int64(report.Failed)), failuresOf(report.Lane)
+	return l.changeJoins(ctx, fork, update{
+		op:         "report failed items of execution " + fork.Log.String(),
+		expression: "SET " + name + " = :failed, expires = :expires",
+		condition:  "(" + notExpired + ") AND (attribute_not_exists(" + name + ") OR " + name + " < :failed)",
+		values:     attributes{":failed": failed, ":expires": expiryOf(report.Expires)},
+	}, attributes{name: failed})
+}
+
 // Raise implements [engine.Joins].
 func (l *Log) Raise(ctx context.Context, fork engine.ForkID, before, after engine.JoinRecord, expires time.Time) error {
 	change := update{
@@ -117,6 +133,13 @@ func (l *Log) Raise(ctx context.Context, fork engine.ForkID, before, after engin
 	}
 	if len(change.names) == 0 {
 		change.names = nil
+	}
+	for lane, failed := range after.Failures {
+		if name := failuresOf(lane); failed != before.Failures[lane] {
+			require(name, ":was"+name, int64(before.Failures[lane]))
+			change.expression += fmt.Sprintf(", %s = :%s", name, name)
+			change.values[":"+name] = numberValue(int64(failed))
+		}
 	}
 	_, ok, err := l.update(ctx, joinKey(fork), change)
 	if err == nil && !ok {
@@ -152,8 +175,13 @@ func (l *Log) joinRecord(item attributes) engine.JoinRecord {
 		record.Cursor = int(cursor)
 	}
 	for name, value := range item {
-		lane, err := strconv.Atoi(name)
-		if number, ok := numberOf(value); ok && err == nil {
+		lane, err := strconv.Atoi(strings.TrimPrefix(name, attrFailures))
+		number, ok := numberOf(value)
+		switch isFailures := strings.HasPrefix(name, attrFailures); {
+		case err != nil || !ok:
+		case isFailures:
+			record = record.WithFailures(engine.FailureReport{Lane: lane, Failed: int(number)})
+		default:
 			if record.Claims == nil {
 				record.Claims = map[int]engine.Claim{}
 			}
@@ -163,6 +191,9 @@ func (l *Log) joinRecord(item attributes) engine.JoinRecord {
 	}
 	return record
 }
+
+// failuresOf returns the name of the attribute for the failed items of a lane.
+func failuresOf(lane int) string { return attrFailures + strconv.Itoa(lane) }
 
 // claimOf returns the name of the attribute for the claim of a lane.
 func claimOf(lane int) string { return strconv.Itoa(lane) }

@@ -220,4 +220,10 @@ func TestAnExpiredJoinRecordIsReplaced(t *testing.T) {
 	if got, err := last.Claim(t.Context(), fork, request); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("claimed %+v, error %v; want %+v", got, err, want)
 	}
+	reporting := dynamo.NewLog(store.client, store.log, func() time.Time { return later.Add(2 * kept) })
+	want = engine.JoinRecord{Joined: map[int]uint64{}, Failed: engine.NoLane, Failures: map[int]int{2: 3}}
+	report := engine.FailureReport{Lane: 2, Failed: 3, Expires: later.Add(3 * kept)}
+	if got, err := reporting.Report(t.Context(), fork, report); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("reported %+v, error %v; want %+v", got, err, want)
+	}
 }

@@ -272,7 +272,7 @@ func stateName(s machine.State) string {
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim",
 	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextLogItem: "room",
-	machine.WaitingForItems: "items",
+	machine.WaitingForItems: "items", machine.WaitingForReport: "report",
 }
 
 type wakes struct {
@@ -366,6 +366,12 @@ type joins struct {
 func (j joins) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimRequest) (engine.JoinRecord, error) {
 	j.trail.next("claim")
 	return j.Joins.Claim(ctx, fork, claim)
+}
+
+// Report reports the gap before a lane reports failed items.
+func (j joins) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	j.trail.next("report")
+	return j.Joins.Report(ctx, fork, report)
 }
 
 // Join reports the gap before a lane joins.

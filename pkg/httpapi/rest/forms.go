@@ -296,7 +296,7 @@ func (e *Execution) noteLeftOut() {
 func waitsFor(def *flow.Flow, w *machine.Waiting) string {
 	task, isTask := def.All[w.Attempt.Step].Kind.(*flow.Task)
 	switch {
-	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForNextLogItem, w.For == machine.WaitingForItems: // the last two come at once
+	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForNextLogItem, w.IsBetweenItems(): // these come at once
 		return "instant"
 	case w.For == machine.WaitingForRetry:
 		return "retry"

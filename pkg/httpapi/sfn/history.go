@@ -177,7 +177,11 @@ func (h *history) describeStep(details object, e machine.Event, step *flow.Step)
 			delete(details, "input")
 		}
 	case strings.HasPrefix(name, "MapIteration"):
-		details["index"] = e.Index
+		if details["index"] = e.Index; e.Error != "" {
+			delete(details, "error")
+			delete(details, "cause")
+			name = "MapIterationFailed"
+		}
 		fallthrough
 	default:
 		details["name"] = step.Name

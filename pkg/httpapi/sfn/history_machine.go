@@ -28,6 +28,10 @@ const idsOfEvent = 3
 // addOfMachine adds an event and those events that only the API has.
 func (h *history) addOfMachine(e machine.Event) {
 	step := h.stepOf(e)
+	if e.Type == machine.IterationExited && e.Error != "" { // MapIterationFailed stands behind the failure of its state
+		h.of(e.ID).shown = h.of(e.By).shown
+		return
+	}
 	if h.addBefore(e, step) {
 		return
 	}

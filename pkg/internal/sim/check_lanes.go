@@ -57,6 +57,20 @@ func (a *actor) checkClaims(fork engine.ForkID, claim engine.ClaimRequest) *log 
 	return l
 }
 
+// checkReports: a worker reports the failed items of the lane of its wake that the log has, and not
+// fewer than another one has reported.
+func (a *actor) checkReports(fork engine.ForkID, report engine.FailureReport) *log {
+	l := a.world.store.logs[machine.Lane{Parent: fork.Log, Attempt: fork.Attempt, Index: report.Lane}.ID()]
+	if l == nil || l != a.log {
+		a.world.violate(Astray, "%s reports failed items of lane %d of %d", a.name, report.Lane, fork.Attempt)
+		return a.log
+	}
+	if tolerance := l.last().Tolerance; tolerance == nil || report.Failed > tolerance.Failed {
+		a.world.violate(Join, "%s reports %d failed items of %s, whose log has fewer", a.name, report.Failed, l.name)
+	}
+	return l
+}
+
 // checkStops: a lane that has joined is not stopped, for it would join again and wake its parent.
 func (a *actor) checkStops(l *log, wake engine.Wake) {
 	if wake.Cause == machine.CauseStop && a.world.restores == 0 && l.joined < a.began && a.kind == kindWorker && !slices.Contains(a.causes, l.causeOf(wake)) {

@@ -49,8 +49,8 @@ var mutants = []mutant{
 	{
 		name:   "token task: submitted before it is committed",
 		caught: sim.HollowAnswer, edits: one("engine/commit.go",
-			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:\n		return true\n",
-			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:\n		return false\n"),
+			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes, machine.ReportFailures:\n		return true\n",
+			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes, machine.ReportFailures:\n		return false\n"),
 	},
 	{
 		name:   "token task: an atMostOnce is submitted again",
@@ -708,8 +708,8 @@ var mutants = []mutant{
 	{
 		name: "rule 19: lanes are stopped before the ending is committed", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/commit.go",
-			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:`,
-			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes:`),
+			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes, machine.ReportFailures:`,
+			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.ReportFailures:`),
 	},
 	{
 		name: "rule 19: the wake of the ending does not stop the lanes again", from: forkless + 1,

@@ -281,6 +281,16 @@ func (j joins) Claim(_ context.Context, fork engine.ForkID, claim engine.ClaimRe
 	return record, err
 }
 
+func (j joins) Report(_ context.Context, fork engine.ForkID, report engine.FailureReport) (record engine.JoinRecord, err error) {
+	j.stall()
+	l := j.a.checkReports(fork, report)
+	err = j.a.effect(fmt.Sprintf("report %d of %s", report.Failed, l.name), func() error {
+		record = j.a.world.store.changeJoin(fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithFailures(report) })
+		return nil
+	})
+	return record, err
+}
+
 // stall has others go on meanwhile.
 func (j joins) stall() {
 	if j.a.world.claims && j.a.world.chance(4) {
@@ -294,7 +304,7 @@ func (j joins) Raise(_ context.Context, fork engine.ForkID, before, after engine
 		if !bytes.Equal(record.Encode(), before.Encode()) {
 			return engine.ErrConflict
 		}
-		record.Cursor, record.Claims = after.Cursor, after.Claims
+		record.Cursor, record.Claims, record.Failures = after.Cursor, after.Claims, after.Failures
 		j.a.world.store.joins[fork] = record
 		return nil
 	})

@@ -53,12 +53,17 @@ func (s *Keyed) Claim(ctx context.Context, fork engine.ForkID, claim engine.Clai
 	return s.changeJoin(ctx, operation{"claim items", fork.Log}, fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithClaim(claim) })
 }
 
+// Report implements [engine.Joins].
+func (s *Keyed) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	return s.changeJoin(ctx, operation{"report failed items", fork.Log}, fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithFailures(report) })
+}
+
 // Raise implements [engine.Joins].
 func (s *Keyed) Raise(ctx context.Context, fork engine.ForkID, before, after engine.JoinRecord, _ time.Time) error {
 	isBefore := false
 	_, err := s.changeJoin(ctx, operation{"raise a join record", fork.Log}, fork, func(r engine.JoinRecord) engine.JoinRecord {
 		if isBefore = bytes.Equal(r.Encode(), before.Encode()); isBefore {
-			r.Cursor, r.Claims = after.Cursor, after.Claims
+			r.Cursor, r.Claims, r.Failures = after.Cursor, after.Claims, after.Failures
 		}
 		return r
 	})

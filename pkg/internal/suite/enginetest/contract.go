@@ -26,8 +26,8 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, shareCases, closingCases, laneTaskCases,
-		historyCases, subflowCases, descendantCases, pauseCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, shareCases, closingCases, toleranceCases,
+		laneTaskCases, historyCases, subflowCases, descendantCases, pauseCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newFixture(t, open(t)))
@@ -68,7 +68,7 @@ type fixture struct {
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens and of joins, one each
-	claimFaults  []Fault                  // of the next claims of items, one each
+	claimFaults  []Fault                  // of the next claims of items and reports, one each
 	beforeClaim  func()                   // before the next one
 	recordsFail  error                    // the records of tokens cannot be read
 	lanes        map[engine.ID]string     // that were woken: " of lane 0", and " of lane 0.1" of a lane inside
@@ -355,6 +355,23 @@ func (j notedJoins) Claim(ctx context.Context, fork engine.ForkID, claim engine.
 	default:
 		j.note("claim %d of lane %d: %d-%d", claim.Number, claim.Lane, own.From, own.To)
 	}
+	return record, err
+}
+
+func (j notedJoins) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	j.mu.Lock()
+	fault := first(&j.claimFaults)
+	j.mu.Unlock()
+	if fault == LoseWrite {
+		j.note("report %d of lane %d: failed", report.Failed, report.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	record, err := j.store.Report(ctx, fork, report)
+	if fault == LoseAnswer {
+		j.note("report %d of lane %d: failed", report.Failed, report.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	j.note("report %d of lane %d", report.Failed, report.Lane)
 	return record, err
 }
 

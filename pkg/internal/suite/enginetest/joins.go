@@ -28,6 +28,8 @@ func Joins(t *testing.T, open func(t *testing.T) engine.Joins) {
 		{"a join removes the claim of its lane, unless the lane retired", joinsClaimJoined},
 		{"100 lanes claim at once: each item is the item of one lane", joinsClaimRace},
 		{"a record is raised unless it changed", joinsRaise},
+		{"a report returns the failed items of all lanes, and their number never becomes lower", joinsReport},
+		{"failed items stay after the join of their lane, and are raised", joinsReportStays},
 	})
 }
 
@@ -138,6 +140,50 @@ func joinsRaise(c on[engine.Joins]) {
 		c.t.Error(err)
 	}
 	wantJoined(c.t, c.it, fork, engine.NoLane, map[int]uint64{5: 1})
+	if err := raise(); engine.CodeOf(err) != engine.CodeConflict {
+		c.t.Errorf("a record that changed is raised: %v", err)
+	}
+}
+
+// report reports failed items of a lane and checks the record.
+func report(t *testing.T, joins engine.Joins, lane, failed int, want map[int]int) {
+	t.Helper()
+	record, err := joins.Report(t.Context(), fork, engine.FailureReport{Lane: lane, Failed: failed, Expires: epoch.Add(time.Hour)})
+	if err != nil || !maps.Equal(record.Failures, want) {
+		t.Errorf("after %d of lane %d the failed items are %v, error %v; want %v", failed, lane, record.Failures, err, want)
+	}
+}
+
+func joinsReport(c on[engine.Joins]) {
+	report(c.t, c.it, 7, 1, map[int]int{7: 1})
+	report(c.t, c.it, 99, 4, map[int]int{7: 1, 99: 4})
+	report(c.t, c.it, 7, 2, map[int]int{7: 2, 99: 4})
+	report(c.t, c.it, 7, 1, map[int]int{7: 2, 99: 4}) // as by a worker that was late
+	report(c.t, c.it, 7, 2, map[int]int{7: 2, 99: 4}) // as after a lost answer
+	wantClaims(c.t, claim(c.t, c.it, 7, 1, 3), 13, map[int]engine.Claim{7: claimOf(1, 10, 13)})
+	report(c.t, c.it, 0, 1, map[int]int{0: 1, 7: 2, 99: 4})
+	record, err := c.it.Joined(c.t.Context(), fork)
+	if wantClaims(c.t, record, 13, map[int]engine.Claim{7: claimOf(1, 10, 13)}); err != nil || !maps.Equal(record.Failures, map[int]int{0: 1, 7: 2, 99: 4}) {
+		c.t.Errorf("the record is %+v, error %v", record, err)
+	}
+}
+
+func joinsReportStays(c on[engine.Joins]) {
+	report(c.t, c.it, 3, 1, map[int]int{3: 1})
+	before := join(c.t, c.it, fork, ended(3, 5, false))
+	if !maps.Equal(before.Failures, map[int]int{3: 1}) {
+		c.t.Errorf("after the join the record is %+v", before)
+	}
+	after := before
+	after.Failures = map[int]int{3: 2, 4: 1}
+	raise := func() error { return c.it.Raise(c.t.Context(), fork, before, after, epoch.Add(time.Hour)) }
+	if err := raise(); err != nil {
+		c.t.Fatal(err)
+	}
+	record, err := c.it.Joined(c.t.Context(), fork)
+	if err != nil || !maps.Equal(record.Failures, after.Failures) || len(record.Joined) != 1 {
+		c.t.Errorf("the record is %+v, error %v", record, err)
+	}
 	if err := raise(); engine.CodeOf(err) != engine.CodeConflict {
 		c.t.Errorf("a record that changed is raised: %v", err)
 	}

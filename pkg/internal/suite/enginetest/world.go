@@ -214,6 +214,13 @@ func (j gatedJoins) Claim(ctx context.Context, fork engine.ForkID, claim engine.
 	return j.Joins.Claim(ctx, fork, claim)
 }
 
+func (j gatedJoins) Report(ctx context.Context, fork engine.ForkID, report engine.FailureReport) (engine.JoinRecord, error) {
+	if !j.alive() {
+		return engine.JoinRecord{}, errDied
+	}
+	return j.Joins.Report(ctx, fork, report)
+}
+
 func (j gatedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
 	if !j.alive() {
 		return engine.JoinRecord{}, errDied
