@@ -61,7 +61,10 @@ var house = []row{
 		path: "pkg/fdl", pure: true, modules: []string{yaml},
 		ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/internal/similar"},
 	},
-	{path: "pkg/asl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/jsonata", "pkg/internal/similar"}},
+	{
+		path: "pkg/asl", pure: true,
+		ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/jsonata", "pkg/internal/similar"},
+	},
 	{path: "pkg/language", pure: true, ours: []string{"pkg/flow", "pkg/fdl", "pkg/asl", "pkg/flow/document"}},
 	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/internal/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
 	{path: "pkg/internal/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/machine", "pkg/token"}},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
+	"github.com/waitless/waitless/pkg/internal/similar"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -77,8 +79,10 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	switch isToken := "."+pattern == tokenSuffix; {
 	case service == "activity":
 		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
+	case "."+pattern == flow.SyncSuffix:
+		p.job(task, field, base, n)
 	case pattern != "" && !isToken:
-		p.Problem(field.Pos, "%s: %s with .%s is not served yet; write the task in FDL: waitless docs from-step-functions", p.place(), base, pattern)
+		p.Problem(field.Pos, "%s: %s has no .%s; allowed: .sync, .waitForTaskToken", p.place(), document.Shortened(base), document.Shortened(pattern))
 	case base == lambdaInvoke:
 		p.invoke(task, d, n)
 		p.awaitToken(task, d, n, isToken)
@@ -107,6 +111,24 @@ const lambdaInvoke = "lambda:invoke"
 
 // tokenSuffix ends the Resource of a task that waits for its token.
 const tokenSuffix = ".waitForTaskToken"
+
+// job reads a task that starts a job and waits for its end.
+func (p *parser) job(task *flow.Task, field *document.Node, base string, n *document.Node) {
+	kind, known, ok := jobs.ForIntegration(base)
+	if !ok {
+		p.Problem(field.Pos, "%s: %s starts no job that is served%s; see waitless jobs list, or call it in a function", p.place(), document.Shortened(base),
+			similar.DidYouMean(base, jobs.Integrations()))
+		return
+	}
+	if !known {
+		p.warn(field.Pos, "AWS has no .sync for %s, so the machine runs on Waitless alone", base)
+	}
+	text, _ := field.Text()
+	p.operation(task, text, base, n)
+	task.Resource = flow.Resource{Text: text, Kind: kind.Name, Function: flow.StartJob}
+	task.Integration, task.Pattern = base+flow.SyncSuffix, flow.PatternSync
+	task.StopJob = kind.CanStop() && kind.Service != "emr" // as on AWS
+}
 
 // operation reads the call of an operation of a service of AWS.
 func (p *parser) operation(task *flow.Task, resource, name string, n *document.Node) {

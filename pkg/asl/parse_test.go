@@ -124,3 +124,23 @@ func TestParseWarns(t *testing.T) {
 		t.Errorf("%v", problems)
 	}
 }
+
+// TestParseReportsJobs: a job that Step Functions does not wait for is a warning, and an unknown one
+// a problem.
+func TestParseReportsJobs(t *testing.T) {
+	t.Parallel()
+	for resource, want := range map[string]string{
+		"glue:startJobRun.sync":                     "",
+		"aws-sdk:glue:startJobRun.sync":             "AWS has no .sync for aws-sdk:glue:startJobRun",
+		"transcribe:startJob.sync":                  "transcribe:startJob starts no job that is served",
+		"glue:startJobRuns.sync":                    `did you mean "glue:startJobRun"?`,
+		"glue:startJobRun.sync:2":                   "glue:startJobRun has no .sync:2; allowed: .sync, .waitForTaskToken",
+		"aws-sdk:ssm:startAutomationExecution.sync": "AWS has no .sync for aws-sdk:ssm:startAutomationExecution",
+	} {
+		text := `{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::` + resource + `", "Parameters": {}, "End": true}}}`
+		_, problems := asl.Parse([]byte(text))
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Format("m"), want)) {
+			t.Errorf("%s: got %v, want %s", resource, problems, want)
+		}
+	}
+}

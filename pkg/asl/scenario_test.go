@@ -17,14 +17,21 @@ import (
 
 // scenario is a file of testdata/scenarios: a machine with one execution or several.
 type scenario struct {
-	Machine yaml.Node
-	Runs    []struct {
+	Machine  yaml.Node
+	Machines map[string]yaml.Node // that it starts, by name
+	Runs     []struct {
 		Input   any
 		Replies map[string][]reply // of functions, by state or function
 		Answers []struct {         // outcomes of tokens
 			reply `yaml:",inline"`
 			Step  string
 			After int // seconds
+		}
+		Actions []string   // of simulated jobs
+		Events  []struct { // of jobs
+			Step  string
+			After int // seconds
+			Event any
 		}
 		Want struct {
 			Output  any
@@ -87,7 +94,10 @@ func (s *scenario) run(t *testing.T, definition []byte, i int) {
 			return replies[n].Output, nil
 		}
 	}
-	test := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions}
+	test := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions, Actions: run.Actions, Subflows: s.subflows(t)}
+	for _, e := range run.Events {
+		test.Events = append(test.Events, flowtest.Event{Step: e.Step, After: time.Duration(e.After) * time.Second, Event: e.Event})
+	}
 	for _, a := range run.Answers {
 		test.Answers = append(test.Answers, flowtest.Answer{
 			Step: a.Step, After: time.Duration(a.After) * time.Second, Output: a.Output, Error: a.Error, Cause: a.Cause,
@@ -112,6 +122,19 @@ func (s *scenario) run(t *testing.T, definition []byte, i int) {
 			t.Errorf("run %d: call %d has %s, want %v", i+1, n+1, call.Input, run.Want.Calls[n])
 		}
 	}
+}
+
+func (s *scenario) subflows(t *testing.T) map[string][]byte {
+	t.Helper()
+	texts := map[string][]byte{}
+	for name, node := range s.Machines {
+		text, err := yaml.Dump(&node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = text
+	}
+	return texts
 }
 
 // same compares JSON with a value of YAML.

@@ -47,6 +47,19 @@ const (
 // SDKPrefix begins an operation that a machine calls as the vendor's SDK does.
 const SDKPrefix = "aws-sdk:"
 
+// SyncSuffix ends the resource of a machine's job.
+const SyncSuffix = ".sync"
+
+// Sync returns the name of a job in a machine, such as "batch:submitJob.sync". It returns "" for
+// other resources.
+func (r Resource) Sync() string {
+	if r.Kind == "" || !strings.HasSuffix(r.Text, SyncSuffix) {
+		return ""
+	}
+	const operationAt = 5
+	return strings.SplitN(r.Text, ":", operationAt+1)[operationAt] // was parsed
+}
+
 var integrationForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(aws-sdk:)?[a-z][a-z0-9-]*:[a-z][A-Za-z0-9]*$`)
 })

@@ -319,7 +319,7 @@ func (r *run) tasks() (tasks *local.Functions, err error) {
 	}
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
-		if task.Resource.Kind != "" || task.Resource.Subflow {
+		if task.Resource.Kind != "" && task.Resource.Sync() == "" || task.Resource.Subflow {
 			continue
 		}
 		for _, name := range append([]string{step.Name}, local.TaskNames(task.Resource)...) {
@@ -356,7 +356,7 @@ func (r *run) unused(used map[string]bool) (err error) {
 		action := ""
 		for step, task := range r.all.Tasks() {
 			ofTask := append([]string{step.Name}, local.TaskNames(task.Resource)...)
-			if task.Resource.Kind != "" && slices.Contains(ofTask, name) {
+			if task.Resource.Kind != "" && task.Resource.Sync() == "" && slices.Contains(ofTask, name) {
 				action = local.TaskName(task.Resource)
 				break
 			}
@@ -408,9 +408,6 @@ func (r *run) fail(err error) token.Outcome {
 }
 
 func (r *run) callOf(call machine.Call) Call {
-	if call.Resource.Operation != "" { // as a runner gets it
-		call.Input = call.Input.Get("params")
-	}
 	return Call{Step: call.Step, Function: local.TaskName(call.Resource), At: r.clock.Now(), Input: call.Input.AppendJSON(nil)}
 }
 
@@ -418,6 +415,9 @@ func (r *run) callOf(call machine.Call) Call {
 func (r *run) Calling(call machine.Call, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if call.Resource.Operation != "" || call.Resource.Sync() != "" { // as a runner gets it
+		call.Input = call.Input.Get("params")
+	}
 	r.calls = append(r.calls, r.callOf(call))
 }
 

@@ -125,7 +125,7 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 		return Key{}, Sighting{}, k.responseError(k.DescribeOp, what)
 	}
 	key := k.makeKey(account, region, k.keyName(k.describe.key.text(job), account, region, id))
-	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
+	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job), described: job}
 	if isBusy {
 		seen.Before, seen.Began = seen.Began, time.Time{}
 	}

@@ -282,6 +282,9 @@ func (r *reader) check(name, what string, seen Sighting, event bool) {
 	if seen.Error != "" {
 		r.write("  %s: %s", seen.Error, seen.Cause)
 	}
+	if whole := r.kind.Whole(seen, 0); whole != nil && seen.Status != StatusRunning {
+		r.write("  in a machine %s", whole)
+	}
 }
 
 // checkEnd: a success has an output alone, a failure error and cause alone.

@@ -73,6 +73,8 @@ type Sighting struct {
 	// Error and Cause describe a failure.
 	Error string `json:",omitempty"`
 	Cause string `json:",omitempty"`
+
+	described any // by the service: the job, nil in a sighting from an event
 }
 
 // IsHint reports whether a sighting from an event says only that the job may have ended: a

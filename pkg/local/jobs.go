@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // newJobs composes what observes and describes jobs.
@@ -102,6 +103,18 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 		return token.Outcome{}, true, ctx.Err()
 	}
 	return failedJob(call, err), true, nil
+}
+
+// endJob closes the token of a machine's job with the result of the runner that stands for the job.
+func (s *System) endJob(ctx context.Context, text string, result token.Outcome) (token.Outcome, error) {
+	waiting, err := s.newTokens(s.config.Store, token.ClosedByEvent).Verify(ctx, text)
+	if err == nil {
+		_, _, err = waiting.Close(ctx, result)
+	}
+	if refused, ok := errors.AsType[*resume.ReportError](err); ok {
+		return token.Failure(machine.ErrorDataLimit, refused.Error()), nil
+	}
+	return token.Success(value.Object()), err
 }
 
 // failedJob returns the failure of a call that starts or describes a job.

@@ -150,7 +150,7 @@ func New(config Config) *System {
 	}
 	if given != nil {
 		own := *given // several systems may share the functions
-		own.callJobs, own.callOperation, own.output = s.callJobs, config.Operations, config.Output
+		own.callJobs, own.endJob, own.callOperation, own.output = s.callJobs, s.endJob, config.Operations, config.Output
 		config.Functions = &own
 	}
 	if ok {

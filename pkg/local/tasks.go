@@ -31,6 +31,8 @@ type Functions struct {
 	providers map[string]provider
 	// callJobs calls functions that start or describe jobs of services; nil means there are none.
 	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
+	// endJob closes the token of a call that starts a job with the result of a runner.
+	endJob func(ctx context.Context, token string, outcome token.Outcome) (token.Outcome, error)
 	// callOperation calls operations of services on AWS; nil means there are none.
 	callOperation func(ctx context.Context, input []byte) (output []byte, err error)
 	output        func(machine.Call, string)
@@ -58,7 +60,12 @@ func (t *Functions) Add(dir string, definitions map[string]string) error {
 }
 
 func (t *Functions) define(name, definition, dir string) error {
-	if kind, ok := jobs.ForAction(name); ok {
+	kind, ok := jobs.ForAction(name)
+	base, isSync := strings.CutSuffix(name, flow.SyncSuffix)
+	if isSync && (definition == string(providerSimulated) || definition == string(providerAWS)) {
+		kind, _, ok = jobs.ForIntegration(base)
+	}
+	if ok {
 		switch who := provider(definition); who {
 		case providerSimulated, providerAWS:
 			t.providers[kind.Name] = who
@@ -184,14 +191,18 @@ func TaskName(resource flow.Resource) string {
 	return resource.Function
 }
 
-// TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a
-// topic also has its own name, and a function of a service "service/function".
+// TaskNames returns all names of a resource in definitions, the preferred one first. A queue, a
+// topic and the job of a machine also have their own names, and a function of a service
+// "service/function".
 func TaskNames(resource flow.Resource) []string {
 	switch {
 	case resource.Service != "":
 		return []string{resource.Service + "/" + resource.Function, resource.Function}
 	case resource.Kind == "": // a search of the kinds of jobs takes longer than a call of a built-in function
 		return []string{TaskName(resource)}
+	}
+	if name := resource.Sync(); name != "" {
+		return []string{name, TaskName(resource)}
 	}
 	if place, ok := jobs.MessagePlace(resource.Text); ok {
 		return []string{place, TaskName(resource)}
@@ -378,6 +389,7 @@ func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 		if _, isOnAWS := r.(operationOnAWS); isOnAWS {
 			return t.onAWS(ctx, call)
 		}
+		waiting := call.Input.Get("token").Text()
 		if call.Resource.OfService() { // the runner gets the message or the params, not the input of StartJob or CallService
 			call.Input = call.Input.Get("params")
 		}
@@ -387,6 +399,9 @@ func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 		}
 		outcome, err := r.call(ctx, call, t.clock.Now())
 		outcome.Thrown = outcome.Thrown && !call.Resource.OfService() // whose runner reports an error of the service
+		if call.Resource.Sync() != "" && err == nil && !outcome.Failed() && t.endJob != nil {
+			return t.endJob(ctx, waiting, outcome)
+		}
 		return outcome, err
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)

@@ -164,6 +164,54 @@ func isNotFound(err error) bool {
 // errorInvalidOutput is the error of a job if its output is not JSON.
 const errorInvalidOutput = "FnF.InvalidLocal"
 
+// The names of errors in machines.
+const (
+	errorTaskFailed = "States.TaskFailed" // of a job that failed
+	errorRuntime    = "States.Runtime"    // of params that were not sent
+)
+
+// wholeCause is the longest description that is the cause of a failure, in bytes.
+const wholeCause = 4000
+
+// isOfMachine reports whether a step of a machine waits for the token.
+func isOfMachine(handle string) bool {
+	id, ok := token.HandleID(handle)
+	return ok && id.Flags&token.FlagAnyValue != 0
+}
+
+// outcomeOf is outcomeFor for a waiter. In a machine the outcome is the whole description, so the
+// service is asked for it after an event.
+func (c JobsConfig) outcomeOf(ctx context.Context, kind jobs.Kind, key jobs.Key, waiter Waiter, seen jobs.Sighting) (token.Outcome, bool, error) {
+	outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen)
+	if !done || !isOfMachine(waiter.Handle) {
+		return outcome, done, nil
+	}
+	if kind.Whole(seen, 0) == nil && kind.DescribeOp != "" && !kind.Custom() {
+		_, described, err := c.describeIn(ctx, key.Account, kind, waiter.JobID)
+		if err != nil {
+			return outcome, false, err
+		}
+		seen = described
+		if outcome, done = outcomeFor(kind, key.Name, waiter.Run, seen); !done {
+			return outcome, false, nil
+		}
+	}
+	whole := kind.Whole(seen, 0)
+	switch {
+	case !outcome.Failed() && whole != nil:
+		output, err := value.ParseJSON(whole)
+		if err != nil { // it has too many levels
+			return token.Failure(errorInvalidOutput, fmt.Sprintf("the description of job %s: %s", key.Name, token.MaskAll(err.Error()))), true, nil
+		}
+		outcome = token.Success(output)
+	case outcome.Error == jobs.ErrorSuperseded || whole == nil && outcome.Failed():
+		outcome = token.Failure(errorTaskFailed, outcome.Cause)
+	case outcome.Failed():
+		outcome = token.Failure(errorTaskFailed, token.MaskAll(string(kind.Whole(seen, wholeCause))))
+	}
+	return outcome, true, nil
+}
+
 // outcomeFor returns the outcome of a wait for the run after a sighting of the job.
 // It reports false while the wait goes on.
 func outcomeFor(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (outcome token.Outcome, done bool) {

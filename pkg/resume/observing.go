@@ -82,6 +82,24 @@ func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.S
 		return nil
 	}
 	seen, err := o.config.decidingSighting(ctx, kind, key, end)
+	if err != nil {
+		return o.unlessPolled(err)
+	}
+	var failed []error
+	for _, waiter := range waiters {
+		outcome, done, err := o.config.outcomeOf(ctx, kind, key, waiter, seen)
+		if err != nil {
+			failed = append(failed, o.unlessPolled(err))
+		} else if done && !waiter.Claims {
+			failed = append(failed, o.config.Tokens.closeFromQueue(ctx, waiter.Handle, outcome, token.ClosedByEvent))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// unlessPolled returns the error of a description after an event, nil if a redelivery of the event
+// is of no use.
+func (o *JobObserver) unlessPolled(err error) error {
 	if isNotFound(err) {
 		return nil // the polls find out whether the service forgot the job
 	}
@@ -89,16 +107,7 @@ func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.S
 		o.config.warn(err) // a redelivery would fail too, and the polls ask again
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, waiter := range waiters {
-		if outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen); done && !waiter.Claims {
-			failed = append(failed, o.config.Tokens.closeFromQueue(ctx, waiter.Handle, outcome, token.ClosedByEvent))
-		}
-	}
-	return errors.Join(failed...)
+	return err
 }
 
 // decidingSighting returns the end that an event told, if it decides, else the service's

@@ -135,6 +135,9 @@ func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) 
 	outcome, done, err := o.look(ctx, poll)
 	if isNotFound(err) && poll.Number >= firstBelievedPoll {
 		outcome, done, err = token.Failure(jobs.ErrorNotFound, err.Error()), true, nil
+		if isOfMachine(handle) {
+			outcome.Error = errorTaskFailed
+		}
 	}
 	o.config.warn(err)
 	switch {
@@ -187,8 +190,7 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	if err != nil {
 		return outcome, false, err
 	}
-	outcome, done = outcomeFor(kind, poll.Key.Name, poll.Waiter.Run, seen)
-	return outcome, done, nil
+	return o.config.outcomeOf(ctx, kind, poll.Key, poll.Waiter, seen)
 }
 
 // sendPoll signs the poll and sends it for the instant when it is useful.

@@ -35,13 +35,14 @@ func NewJobStarter(config JobsConfig) *JobStarter {
 //   - [jobs.OnceBusy]: the service rejects it, and StartJob waits for a run that began
 //     just now, unless another token waits for that run.
 //   - Any other: the service starts a second run, and the first end is the outcome.
+//
+// For a step of a machine the errors have the names of Step Functions.
 func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	request, err := jobs.ParseStart(input)
 	if err != nil {
 		return nil, err
 	}
-	now := j.config.Now()
-	s := &startCall{JobsConfig: j.config, request: request, run: jobs.Run{Since: now}}
+	s := &startCall{JobsConfig: j.config, request: request, run: jobs.Run{Since: j.config.Now()}}
 	if s.JobDescriber, err = s.in(request.Account); err != nil {
 		return nil, err
 	}
@@ -49,9 +50,35 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 	if err := s.openToken(ctx); err != nil {
 		return nil, err
 	}
+	response, err := s.start(ctx)
+	if isOfMachine(s.token.handle) {
+		err = inMachine(err)
+	}
+	return response, err
+}
+
+// inMachine returns the error of a start with the name of Step Functions.
+func inMachine(err error) error {
+	var refused *ServiceError
+	var wrong *jobs.RequestError
 	switch {
+	case errors.As(err, &refused) && refused.Name == jobs.ErrorInvalid:
+		return &ServiceError{Name: errorRuntime, Message: refused.Message}
+	case errors.As(err, &refused):
+		return &ServiceError{Name: jobs.IntegrationError(refused.Name), Message: refused.Message, Again: refused.Again}
+	case errors.As(err, &wrong) && wrong.Name == jobs.ErrorFailed:
+		return &jobs.RequestError{Name: errorTaskFailed, What: wrong.What}
+	case errors.As(err, &wrong):
+		return &jobs.RequestError{Name: errorRuntime, What: wrong.What}
+	}
+	return err
+}
+
+// start starts the job, and has the token wait for its end.
+func (s *startCall) start(ctx context.Context) ([]byte, error) {
+	switch request := s.request; {
 	case request.Kind == jobs.KindSimulated && !s.waits():
-		return simulated.StartJob(request.Params, now, s.Random())
+		return simulated.StartJob(request.Params, s.run.Since, s.Random())
 	case !s.kind.HasEnd():
 		return s.sendMessage(ctx)
 	}
@@ -62,7 +89,7 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 		return nil, err
 	}
 	response := s.started.Result()
-	response.CallbackURL, response.Account = s.callbackURL, request.Account
+	response.CallbackURL, response.Account = s.callbackURL, s.request.Account
 	return json.Marshal(response)
 }
 
@@ -248,9 +275,9 @@ func (s *startCall) closeWith(ctx context.Context, end jobs.Sighting) error {
 	if err != nil {
 		return err
 	}
-	outcome, done := outcomeFor(s.kind, key.Name, s.run, seen)
-	if !done {
-		return nil
+	outcome, done, err := s.outcomeOf(ctx, s.kind, key, s.waiter(), seen)
+	if err != nil || !done {
+		return err
 	}
 	_, _, err = s.token.closeFromRequest(ctx, s.Tokens.withinLimits(s.token.ID, outcome), token.ClosedByEvent)
 	return err

@@ -198,9 +198,10 @@ func (h *history) describeExit(details object, e machine.Event, step *flow.Step)
 }
 
 // describeTask describes an event of a task with an integration: "lambda:invoke". The resource is
-// behind the last colon.
+// behind the last colon of the operation.
 func (h *history) describeTask(details object, e machine.Event, task *flow.Task) {
-	last := strings.LastIndex(task.Integration, ":")
+	operation, _, _ := strings.Cut(task.Integration, ".") // before ".sync:2"
+	last := strings.LastIndex(operation, ":")
 	details["resourceType"], details["resource"] = task.Integration[:last], task.Integration[last+1:]
 	switch {
 	case e.Type == machine.TaskScheduled:

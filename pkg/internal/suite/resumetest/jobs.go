@@ -102,6 +102,9 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 	}
 	for name, test := range map[string]func(*fixture){
 		"the event for an unknown job is parked":                               unknownJob,
+		"a machine gets the whole description":                                 wholeDescription,
+		"a machine gets the whole description later":                           wholeDescriptionDenied,
+		"a machine gets the errors of Step Functions":                          refusedInMachine,
 		"a job is stopped once after the stop of its execution":                stoppedJob,
 		"a job goes on after the stop of its execution unless it is to stop":   unstoppedJob,
 		"a job that ended before its execution is not stopped":                 endedBeforeStop,

@@ -1015,3 +1015,73 @@ func maskedTexts(d *fixture) {
 	}
 	p.ended(token.ClosedByEvent, "Job.Failed")
 }
+
+// machineCaller returns a caller that is a step of a machine.
+func (d *fixture) machineCaller(number int) *caller {
+	id, _ := token.HandleID(d.caller(number).handle)
+	id.Flags = token.FlagAnyValue
+	return &caller{fixture: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
+}
+
+// wholeDescription: the outcome is the service's description, whatever told the end.
+func wholeDescription(d *fixture) {
+	for number, failed := range []bool{false, true} {
+		byEvent, byPoll, early := d.machineCaller(3*number+1), d.machineCaller(3*number+2), d.machineCaller(3*number+3)
+		want := `"Status":"SUCCEEDED"`
+		if failed {
+			want = `States.TaskFailed: {"`
+		}
+		byEvent.start("batch-job", batch)
+		d.services.end(byEvent.answer.ID, "", failed)
+		d.fails["describe"] = []error{errFault} // the event is redelivered
+		d.observe(d.services.batchEvent(byEvent.answer.ID))
+		byEvent.ended(token.ClosedByEvent, want)
+
+		byPoll.start("batch-job", batch)
+		d.services.end(byPoll.answer.ID, "", failed)
+		d.pass(time.Minute)
+		byPoll.ended(token.ClosedByReconcile, want)
+
+		d.services.onStart = func(id string) {
+			d.services.end(id, "", failed)
+			d.observe(d.services.batchEvent(id))
+		}
+		early.start("batch-job", batch)
+		early.ended(token.ClosedByEvent, want)
+		d.services.onStart = nil
+	}
+}
+
+// wholeDescriptionDenied: a service that does not describe a job does so later, or forgot it.
+func wholeDescriptionDenied(d *fixture) {
+	p := d.machineCaller(1)
+	p.start("batch-job", batch)
+	d.services.end(p.answer.ID, "", false)
+	d.fails["describe"] = []error{&resume.ServiceError{Name: "batch.AccessDeniedException", Message: "no"}}
+	d.observe(d.services.batchEvent(p.answer.ID))
+	p.waits()
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"Status":"SUCCEEDED"`)
+
+	p = d.machineCaller(2)
+	p.start("batch-job", batch)
+	delete(d.services.jobs, p.answer.ID)
+	d.pass(time.Hour)
+	p.ended(token.ClosedByReconcile, "States.TaskFailed: job_id is")
+}
+
+// refusedInMachine: the errors of a start have the names of Step Functions.
+func refusedInMachine(d *fixture) {
+	p := d.machineCaller(1)
+	d.fails["start"] = []error{&resume.ServiceError{Name: "batch.ClientException", Message: "no queue"}, &resume.ServiceError{Name: jobs.ErrorInvalid}}
+	for _, want := range []string{"Batch.ClientException", "States.Runtime"} {
+		refused, ok := errors.AsType[*resume.ServiceError](p.tryStart("batch-job", batch, 0))
+		if !ok || refused.Name != want {
+			d.Errorf("error %v, want %s", refused, want)
+		}
+	}
+	wrong, ok := errors.AsType[*jobs.RequestError](p.tryStart("batch-job", `{}`, 0))
+	if !ok || wrong.Name != "States.Runtime" {
+		d.Errorf("error %v", wrong)
+	}
+}

@@ -1,0 +1,179 @@
+package jobs
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// integration is a job that Step Functions waits for, with ".sync".
+type integration struct {
+	kind string
+	// result is the member of the result with the description, "" if the result is the description.
+	result string
+}
+
+// integrations are the jobs that Step Functions waits for and that are kinds, by their names in
+// machines.
+var integrations = map[string]integration{
+	"athena:startQueryExecution":              {"athena-query", "QueryExecution"},
+	"batch:submitJob":                         {"batch-job", ""},
+	"bedrock:createModelCustomizationJob":     {"bedrock-customization", ""},
+	"codebuild:startBuild":                    {"codebuild", "Build"},
+	"databrew:startJobRun":                    {"databrew", ""},
+	"ecs:runTask":                             {"ecs-task", ""},
+	"emr-containers:startJobRun":              {"emr-containers", "JobRun"},
+	"emr-serverless:startJobRun":              {"emr-serverless", "JobRun"},
+	"glue:startJobRun":                        {"glue-job", ""},
+	"mediaconvert:createJob":                  {"mediaconvert", "Job"},
+	"sagemaker:createHyperParameterTuningJob": {"sm-tuning", ""},
+	"sagemaker:createProcessingJob":           {"sm-processing", ""},
+	"sagemaker:createTrainingJob":             {"sm-training", ""},
+	"sagemaker:createTransformJob":            {"sm-transform", ""},
+}
+
+// errorPrefixes begin the names of errors in machines, by service. The prefix of any other service
+// is its own name.
+var errorPrefixes = map[string]string{
+	"codebuild": "CodeBuild", "databrew": "DataBrew", "ecs": "ECS", "emr-containers": "EMRContainers", "emr-serverless": "EMRServerless",
+	"mediaconvert": "MediaConvert", "sagemaker": "SageMaker", "sfn": "Sfn", "ssm": "Ssm",
+}
+
+// sdkNames are the services that the vendor's SDK names differently.
+var sdkNames = map[string]string{"databasemigration": "dms"}
+
+// ForIntegration returns the kind of job that a machine starts and waits for with that name and
+// ".sync": "glue:startJobRun", or "aws-sdk:databasemigration:startReplicationTask". Known reports
+// whether Step Functions waits for it, too.
+func ForIntegration(name string) (kind Kind, known, ok bool) {
+	if i, known := integrations[name]; known {
+		kind, _ = Find(i.kind) // a test finds it
+		return kind, true, true
+	}
+	service, operation, _ := strings.Cut(strings.TrimPrefix(name, "aws-sdk:"), ":")
+	if short := sdkNames[service]; short != "" {
+		service = short
+	}
+	kind, ok = first(func(k Kind) bool {
+		return k.DescribeOp != "" && strings.ReplaceAll(k.Service, "-", "") == strings.ReplaceAll(service, "-", "") &&
+			strings.ToLower(k.StartOp[:1])+k.StartOp[1:] == operation
+	})
+	return kind, false, ok
+}
+
+// Integrations returns the names of jobs that Step Functions waits for, sorted.
+func Integrations() []string { return slices.Sorted(maps.Keys(integrations)) }
+
+// IntegrationError returns the name in machines of an error of the kind's service, such as
+// "batch.ClientException": "Batch.ClientException".
+func IntegrationError(name string) string {
+	service, code, _ := strings.Cut(name, ".")
+	prefix := errorPrefixes[service]
+	if prefix == "" {
+		for part := range strings.SplitSeq(service, "-") {
+			prefix += strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):]
+		}
+	}
+	if code = strings.TrimSuffix(code, "Fault"); !strings.HasSuffix(code, "Exception") {
+		code += "Exception"
+	}
+	return prefix + "." + code
+}
+
+// Whole returns the whole description in the form of the results of Step Functions: names begin
+// with capitals, and instants are milliseconds since 1970. With a limit in bytes the largest
+// members are left out until the text is within it. Whole returns nil for a sighting from an event,
+// and for a custom kind.
+func (k Kind) Whole(seen Sighting, limit int) json.RawMessage {
+	described, ok := seen.described.(map[string]any)
+	if !ok || k.Custom() {
+		return nil
+	}
+	job, _ := inMachine(described).(map[string]any)
+	result := func() []byte {
+		for _, i := range integrations {
+			if i.kind == k.Name && i.result != "" {
+				return encode(map[string]any{i.result: job})
+			}
+		}
+		return encode(job)
+	}
+	text := result()
+	for len(text) > limit && limit > 0 && len(job) > 0 {
+		size := func(name string) int { return len(encode(job[name])) }
+		delete(job, slices.MaxFunc(memberNames(job), func(a, b string) int { return size(a) - size(b) }))
+		text = result()
+	}
+	return text
+}
+
+func memberNames(members map[string]any) []string {
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// userNames are objects with names and texts of the user's, in lower case. An environment is one if
+// it has texts alone.
+var userNames = []string{
+	"arguments", "hyperparameters", "options", "outputs", "parameters", "properties", "statichyperparameters", "tags", "usermetadata",
+}
+
+// instantName is the end of the names of instants.
+var instantName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(At|On|Date|Time|Timestamp)$`) })
+
+// inMachine returns a value of a description with names that begin with capitals, and with instants
+// as numbers.
+func inMachine(v any) any {
+	switch v := v.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = inMachine(item)
+		}
+		return list
+	case map[string]any:
+		members := make(map[string]any, len(v))
+		for name, member := range v {
+			object, isObject := member.(map[string]any)
+			isUsers := slices.Contains(userNames, strings.ToLower(name)) || strings.EqualFold(name, "environment") && hasTextsAlone(object)
+			switch {
+			case isUsers && isObject:
+			case instantName().MatchString(name):
+				member = milliseconds(member)
+			default:
+				member = inMachine(member)
+			}
+			first := min(1, len(name))
+			members[strings.ToUpper(name[:first])+name[first:]] = member
+		}
+		return members
+	}
+	return v
+}
+
+func hasTextsAlone(object map[string]any) bool {
+	for _, member := range object {
+		if _, isText := member.(string); !isText {
+			return false
+		}
+	}
+	return true
+}
+
+// milliseconds returns an instant as a number, and any other value unchanged.
+func milliseconds(v any) any {
+	text, _ := v.(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return v
+	}
+	return at.UnixMilli()
+}
