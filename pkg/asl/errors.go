@@ -46,6 +46,8 @@ const (
 var errorsOf = map[string]string{
 	"FnF.TaskTimeout": errorTimeout, "FnF.ExecutionTimeout": errorTimeout, "FnF.DataLimitExceeded": errorDataLimit,
 	"FnF.InvalidArgument": errorRuntime, "FnF.EventLimitExceeded": errorRuntime, "FnF.InternalError": errorRuntime, "FnF.InvalidLocal": errorLambdaUnknown,
+	"fnf.FlowNotExists": "StepFunctions.StateMachineDoesNotExistException", "fnf.ExecutionAlreadyExists": "StepFunctions.ExecutionAlreadyExistsException",
+	"fnf.ExecutionNotExists": "StepFunctions.ExecutionDoesNotExistException", "fnf.InvalidArgument": errorRuntime,
 	"FnF.ToleranceExceeded": errorTolerated,
 	"FnF.Failed":            errorFailed, "FnF.Stopped": errorAborted, "FC.FunctionError": errorLambdaUnknown,
 	"FC.ResourceThrottled": "Lambda.TooManyRequestsException", "FC.ResourceExhausted": "Lambda.TooManyRequestsException",

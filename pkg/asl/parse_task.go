@@ -79,6 +79,9 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	switch isToken := "."+pattern == tokenSuffix; {
 	case service == "activity":
 		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
+	case base == startOperation && slices.Contains([]string{"", flow.SyncSuffix, syncAsJSON, tokenSuffix}, strings.TrimSuffix("."+pattern, ".")):
+		p.execution(task, d, field, strings.TrimSuffix("."+pattern, "."), n)
+		p.awaitToken(task, d, n, isToken)
 	case "."+pattern == flow.SyncSuffix:
 		p.job(task, field, base, n)
 	case pattern != "" && !isToken:
@@ -136,20 +139,25 @@ func (p *parser) operation(task *flow.Task, resource, name string, n *document.N
 	task.Integration = name
 	task.ParamsField = p.argumentsField()
 	params := n.Get(task.ParamsField)
+	if params == nil {
+		return // the input of the state has them
+	}
 	if text, _ := params.Text(); p.isQueryText(text) {
 		return
 	}
-	if params != nil && params.Kind != document.Mapping {
+	if params.Kind != document.Mapping {
 		p.unfit(params, task.ParamsField, "an object with the parameters of "+name)
 		return
 	}
 	task.Written, task.ParamPlaces = p.written(params), params.Places()
 }
 
+// computed is the text in place of computed members.
+const computed = "$"
+
 // written returns the parameters of an operation with "$" in place of computed members, missing
 // without parameters.
 func (p *parser) written(n *document.Node) value.Value {
-	const computed = "$"
 	text, _ := n.Text()
 	switch {
 	case n == nil:

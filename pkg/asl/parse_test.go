@@ -44,12 +44,12 @@ func TestNotServed(t *testing.T) {
 	t.Parallel()
 	const task, states, inner = `{"Type": "Task", "End": true, "Resource": "arn:aws:`, `states:::`, `{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}`
 	for state, want := range map[string]string{
-		task + states + `batch:submitJob.sync"}`:                                            "with .sync is not served yet; write the task in FDL",
-		task + states + `apigateway:invoke"}`:                                               "apigateway:invoke is not served; call it in a function",
-		task + states + `http:invoke"}`:                                                     "http:invoke is not served; call it in a function",
-		task + states + `eks:call"}`:                                                        "eks:call is not served; call it in a function",
-		task + `states:eu-west-1:123456789012:activity:work"}`:                              "activities are not served yet; call a function",
-		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`: "Credentials is not served; give the role",
+		task + states + `elasticmapreduce:createCluster.sync"}`:                                                     "elasticmapreduce:createCluster starts no job that is served",
+		task + states + `apigateway:invoke"}`:                                                                       "apigateway:invoke is not served; call it in a function",
+		task + states + `http:invoke"}`:                                                                             "http:invoke is not served; call it in a function",
+		task + states + `eks:call"}`:                                                                                "eks:call is not served; call it in a function",
+		task + `states:eu-west-1:123456789012:activity:work"}`:                                                      "activities are not served yet; call a function",
+		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`:                         "Credentials is not served; give the role",
 		`{"Type": "Map", "End": true, "ItemProcessor": ` + inner + `, "ProcessorConfig": {"Mode": "DISTRIBUTED"}}}`: "a Map in mode DISTRIBUTED is not served yet",
 	} {
 		text := `{"StartAt": "Work", "States": {"Work": ` + state + `}}`

@@ -140,6 +140,15 @@ type (
 		// Called returns the function that a call calls and its input, from the value that the step
 		// works on. It is nil if these are the Resource and that value.
 		Called func(work value.Value) (Resource, value.Value)
+		// Start returns the parameters of a sub-flow's start from the value that the step works on.
+		// It is nil if that value or Params has them.
+		Start func(work value.Value) value.Value
+		// Begun returns the response to a start in the form of the language, from the value that
+		// the step works on. It is nil if that is the response.
+		Begun func(work, response value.Value) value.Value
+		// Ended returns the outcome of the step for the end of its sub-flow. It is nil if that is
+		// the outcome of the sub-flow.
+		Ended func(end SubflowEnd) token.Outcome
 		// Integration is how the task reaches its function: "lambda:invoke", "dynamodb:putItem", or
 		// "" for a call.
 		Integration string
@@ -189,6 +198,14 @@ type (
 		// Poll is set for a task that waits for a condition.
 		Poll *Poll
 		Handlers
+	}
+
+	// SubflowEnd is the end of a sub-flow that a step waited for.
+	SubflowEnd struct {
+		Work      value.Value // that the step worked on
+		Execution string      // the name of the sub-flow's execution
+		Began, At time.Time   // when the attempt began, and when the step noticed the end
+		Outcome   token.Outcome
 	}
 
 	// Handlers say what follows a failed attempt of a task, a parallel or a foreach.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,19 +106,10 @@ func (k Kind) Whole(seen Sighting, limit int) json.RawMessage {
 	text := result()
 	for len(text) > limit && limit > 0 && len(job) > 0 {
 		size := func(name string) int { return len(encode(job[name])) }
-		delete(job, slices.MaxFunc(memberNames(job), func(a, b string) int { return size(a) - size(b) }))
+		delete(job, slices.MaxFunc(slices.Sorted(maps.Keys(job)), func(a, b string) int { return size(a) - size(b) }))
 		text = result()
 	}
 	return text
-}
-
-func memberNames(members map[string]any) []string {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // userNames are objects with names and texts of the user's, in lower case. An environment is one if
@@ -143,11 +135,15 @@ func inMachine(v any) any {
 		members := make(map[string]any, len(v))
 		for name, member := range v {
 			object, isObject := member.(map[string]any)
-			isUsers := slices.Contains(userNames, strings.ToLower(name)) || strings.EqualFold(name, "environment") && hasTextsAlone(object)
+			isNoText := func(v any) bool { return reflect.TypeOf(v) != reflect.TypeFor[string]() }
+			isUsers := slices.Contains(userNames, strings.ToLower(name)) ||
+				strings.EqualFold(name, "environment") && !slices.ContainsFunc(slices.Collect(maps.Values(object)), isNoText)
+			text, _ := member.(string)
+			at, err := time.Parse(time.RFC3339, text)
 			switch {
 			case isUsers && isObject:
-			case instantName().MatchString(name):
-				member = milliseconds(member)
+			case err == nil && instantName().MatchString(name):
+				member = at.UnixMilli()
 			default:
 				member = inMachine(member)
 			}
@@ -157,23 +153,4 @@ func inMachine(v any) any {
 		return members
 	}
 	return v
-}
-
-func hasTextsAlone(object map[string]any) bool {
-	for _, member := range object {
-		if _, isText := member.(string); !isText {
-			return false
-		}
-	}
-	return true
-}
-
-// milliseconds returns an instant as a number, and any other value unchanged.
-func milliseconds(v any) any {
-	text, _ := v.(string)
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return v
-	}
-	return at.UnixMilli()
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +46,8 @@ func TestWhole(t *testing.T) {
 	tests := []struct{ name, kind, id, response, want string }{
 		{
 			"names and instants", "ecs-task", "arn:aws:ecs:eu-central-1:111122223333:task/c/1",
-			`{"tasks":[{"lastStatus":"STOPPED","createdAt":"2026-03-04T05:00:00.25Z","createdBy":"2026-03-04T05:00:00Z","tags":[{"key":"a"}],"containers":[{"exitCode":1}]}]}`,
-			`{"Containers":[{"ExitCode":1}],"CreatedAt":1772600400250,"CreatedBy":"2026-03-04T05:00:00Z","LastStatus":"STOPPED","Tags":[{"Key":"a"}]}`,
+			`{"tasks":[{"lastStatus":"STOPPED","createdAt":"2026-03-04T05:00:00.25Z","startedBy":"2026-03-04T05:00:00Z","containers":[{"exitCode":1}]}]}`,
+			`{"Containers":[{"ExitCode":1}],"CreatedAt":1772600400250,"LastStatus":"STOPPED","StartedBy":"2026-03-04T05:00:00Z"}`,
 		},
 		{
 			"names of the user", "batch-job", "j-1", `{"jobs":[{"status":"FAILED","parameters":{"startTime":"2026-03-04T05:00:00Z"},"":1}]}`,
@@ -76,7 +77,8 @@ func TestWhole(t *testing.T) {
 func TestWholeWithinALimit(t *testing.T) {
 	t.Parallel()
 	kind := find(t, "codebuild")
-	response := `{"builds":[{"buildStatus":"FAILED","id":"app:1","logs":{"deepLink":"` + strings.Repeat("x", 300) + `"},"phases":["` + strings.Repeat("y", 90) + `"]}]}`
+	response := `{"builds":[{"buildStatus":"FAILED","id":"app:1","logs":{"deepLink":"` + strings.Repeat("x", 300) + `"},"phases":["` +
+		strings.Repeat("y", 90) + `"]}]}`
 	_, seen, err := kind.ReadDescription(account, region, "app:1", []byte(response))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +89,7 @@ func TestWholeWithinALimit(t *testing.T) {
 		if err := json.Unmarshal(whole, &result); err != nil || len(whole) > limit {
 			t.Fatalf("%d: got %s, %v", limit, whole, err)
 		}
-		if want = append([]string{"BuildStatus", "Id"}, want...); !slices.Equal(memberNames(result.Build), want) {
+		if want = append([]string{"BuildStatus", "Id"}, want...); !slices.Equal(slices.Sorted(maps.Keys(result.Build)), want) {
 			t.Errorf("%d: got %s, want %q", limit, whole, want)
 		}
 	}

@@ -14,6 +14,12 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 	if waiting.Child() != nil && by != token.ClosedByChild {
 		r.do(WakeChild{*waiting.Child()})
 	}
+	if by == token.ClosedByChild && r.task.Ended != nil {
+		outcome.Output = r.lookup.Complete(outcome.Output)
+		outcome = r.task.Ended(flow.SubflowEnd{
+			Work: r.lookup.Complete(waiting.Input), Execution: waiting.Child().Execution, Began: waiting.Start(), At: r.at, Outcome: outcome,
+		})
+	}
 	if !outcome.Failed() {
 		outcome = ResultOf(r.env.Flow.Values, r.step.Name, outcome)
 	}

@@ -107,6 +107,9 @@ const ErrorSubflowArgument = "fnf.InvalidArgument"
 // name's path has no value, the execution has a name that the same attempt always gives.
 func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(waiting.Input))
+	if r.task.Start != nil {
+		params = r.task.Start(params)
+	}
 	def, name := params.Get(flow.ParamFlowName), params.Get(flow.ParamExecutionName)
 	if name.IsMissing() {
 		const room = flow.MaxName - 33     // the key and a hyphen
@@ -119,7 +122,7 @@ func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input
 		problem = fmt.Sprintf("%s is %s, which is no name of a flow", flow.ParamFlowName, value.Shown(def))
 	case !flow.ValidExecution(child.Execution):
 		problem = fmt.Sprintf("%s is %s, which is no name of an execution", flow.ParamExecutionName, value.Shown(name))
-	case input.Kind() != value.KindObject:
+	case input.Kind() != value.KindObject && !r.env.Flow.Values.Any:
 		problem = fmt.Sprintf("%s is %s; it must be an object", flow.ParamInput, value.Shown(input))
 	}
 	return child, input, problem

@@ -1,6 +1,7 @@
 package sfn
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ type machineHistory struct {
 	last  int // id
 	// entered is a fork that was entered and has no event of its start yet, nil for none.
 	entered *machine.Event
+	// starts has the parameters of starts of executions, by step and iteration.
+	starts map[string]value.Value
 }
 
 const errorQuery = "States.QueryEvaluationError" // of a state with JSONata
@@ -208,6 +211,14 @@ func (h *history) describeTask(details object, e machine.Event, task *flow.Task)
 		details["parameters"], details["region"] = details["input"], h.region
 		delete(details, "input")
 		addLimit(details, task)
+		if task.Begun != nil {
+			if h.starts == nil {
+				h.starts = map[string]value.Value{}
+			}
+			h.starts[fmt.Sprint(e.Step, e.ForkIndexes)] = e.Input
+		}
+	case task.Begun != nil && !e.Output.Get("FlowName").IsMissing() && e.ClosedBy != token.ClosedByChild && h.starts != nil:
+		addValue(details, "output", machine.Within(task.Begun(h.starts[fmt.Sprint(e.Step, e.ForkIndexes)], e.Output), h.largest))
 	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke",
 		e.Type == machine.TaskSubmitted && strings.HasPrefix(task.Integration, "lambda:invoke"):
 		addValue(details, "output", machine.Within(value.Object(

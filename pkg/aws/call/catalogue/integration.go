@@ -38,7 +38,6 @@ var optimized = map[string][]string{
 	"glue":      {"glue", "StartJobRun", "Glue", "AWSGlueException"},
 	"sns":       {"sns", "Publish", "SNS", "AmazonSNSException"},
 	"sqs":       {"sqs", "SendMessage", "SQS", "AmazonSQSException"},
-	"states":    {"stepfunctions", "StartExecution", "StepFunctions", "AWSStepFunctionsException"},
 }
 
 // LookupIntegration returns the operation of an integration: "dynamodb:putItem", or

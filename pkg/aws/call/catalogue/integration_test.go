@@ -27,7 +27,7 @@ func TestIntegrationParams(t *testing.T) {
 		{"sns:publish", `{"TopicArn":"a","Message":{"b":[1]}}`, `{"Message":"{\"b\":[1]}","TopicArn":"a"}`},
 		{"sqs:sendMessage", `{"QueueUrl":"u","MessageBody":{"Input":{}}}`, `{"MessageBody":"{\"Input\":{}}","QueueUrl":"u"}`},
 		{"events:putEvents", `{"Entries":[{"Detail":{"A":1},"Source":"s"}]}`, `{"Entries":[{"Detail":"{\"A\":1}","Source":"s"}]}`},
-		{"states:startExecution", `{"StateMachineArn":"a","Input":{"A":1}}`, `{"Input":"{\"A\":1}","StateMachineArn":"a"}`},
+		{"aws-sdk:sfn:startExecution", `{"StateMachineArn":"a","Input":{"A":1}}`, `{"Input":"{\"A\":1}","StateMachineArn":"a"}`},
 		{"bedrock:invokeModel", `{"ModelId":"m","Body":{"Prompt":"p"}}`, `{"Body":{"Prompt":"p"},"ModelId":"m"}`},
 		{"aws-sdk:cloudformation:deleteStackInstances", `{"RetainStacks":"false"}`, `{"RetainStacks":false}`},
 		{"aws-sdk:cloudwatchlogs:putRetentionPolicy", `{"LogGroupName":"g","RetentionInDays":"7"}`, `{"LogGroupName":"g","RetentionInDays":7}`},
