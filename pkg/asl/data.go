@@ -420,8 +420,8 @@ func (m *mapData) selected(e *evaluation, list value.Value) (value.Value, error)
 	return value.ArrayFrom(elements), nil
 }
 
-// The members of a Map's work with the number of iterations that run at once, and of those that may
-// fail.
+// The members of a Map's work with the number of iterations that run at once, and with the number
+// that may fail.
 const (
 	keyAtOnce    = "atOnce"
 	keyTolerated = "tolerated"

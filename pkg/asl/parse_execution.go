@@ -15,7 +15,7 @@ import (
 // startOperation starts an execution of a machine or a flow, as a sub-flow.
 const startOperation = "states:startExecution"
 
-// syncAsJSON ends the resource of a start whose result has the output as JSON.
+// syncAsJSON ends the resource of a start with a result that has the output as JSON.
 const syncAsJSON = ".sync:2"
 
 // The parameters of a start.

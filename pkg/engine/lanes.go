@@ -209,8 +209,8 @@ func (f forks) addOutputs(ctx context.Context, id ID, state machine.State, recor
 }
 
 // claim claims the next items for a lane. The answer is in the record also if the claim was made
-// before, or refused (rule 27), so a claim that fails is made again at once: the wake would wait for
-// the end of this worker (rule 29).
+// before, or refused (rule 27), so a claim that fails is made again at once: the wake would wait
+// for the end of this worker (rule 29).
 func (f forks) claim(ctx context.Context, base Item, state machine.State, c machine.ClaimItems) (machine.Signal, error) {
 	lane := *state.Lane
 	request := ClaimRequest{Lane: lane.Index, Number: c.Number, Size: c.Size, First: c.First, Items: c.Items, Expires: state.Expires}

@@ -73,7 +73,7 @@ type (
 		Ranges [][]Range
 		// Failure is the failure of the lane that failed first, the zero Outcome if none did.
 		Failure token.Outcome
-		// Step is the [State.FailedStep] of that lane, "" if the attempt was closing.
+		// Step is the [State.FailedStep] of the lane, "" if the attempt was closing.
 		Step string
 		// Left is how many items no lane claimed, because all lanes retired (rule 28).
 		Left int

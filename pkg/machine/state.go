@@ -58,8 +58,8 @@ type State struct {
 	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have
 	// it.
 	Redriven *Redriven
-	// Results holds the results that a redriven execution keeps of its first step, nil for others and
-	// after that step. Its lanes have them, too.
+	// Results holds the results that a redriven execution keeps of its first step, nil for others
+	// and after that step. Its lanes have them, too.
 	Results *Results
 	// Trace is the trace context, nil for an execution that is not traced. Its lanes have it, too.
 	Trace     *Trace

@@ -230,7 +230,7 @@ var stopCases = []ruleCase{
 			b.t.Fatal(err)
 		}
 		b.advance(b.take())
-		if _, state := b.latest(); len(state.Error) != 128 || len(state.Cause) != 4096 {
+		if _, state := b.latest(); len(state.Error) != token.MaxError || len(state.Cause) != 4096 {
 			b.t.Errorf("the error has %d bytes and the cause %d", len(state.Error), len(state.Cause))
 		}
 	}},

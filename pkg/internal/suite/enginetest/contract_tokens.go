@@ -82,7 +82,7 @@ var submitCases = []ruleCase{
 	{"rule 5: a failure with a long cause fits", func(b *fixture) {
 		b.script("Ask", answer{outcome: token.Failure(strings.Repeat("e", 1000), strings.Repeat("c", 400<<10))})
 		b.advance(b.begin(askFlow))
-		if _, state := b.latest(); len(state.Error) != 128 || len(state.Cause) != 4096 {
+		if _, state := b.latest(); len(state.Error) != token.MaxError || len(state.Cause) != 4096 {
 			b.t.Errorf("the error has %d bytes and the cause %d", len(state.Error), len(state.Cause))
 		}
 	}},

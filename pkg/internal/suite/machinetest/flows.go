@@ -131,7 +131,7 @@ func toValue(v any) (value.Value, error) {
 	return value.ParseJSON(text)
 }
 
-// Differs returns how an end differs from the one that the author wants, "" if it does not.
+// Differs returns how an end differs from the wanted one, "" if it does not.
 func (want Want) Differs(got End, epoch time.Time) string {
 	output, err := toValue(want.Output)
 	failure := strings.Join(got.Failures, " or ")

@@ -93,7 +93,7 @@ type End struct {
 	Calls    []Call
 }
 
-// Differs returns how another end differs from the one that is wanted, "" if it does not.
+// Differs returns how another end differs from the wanted one, "" if it does not.
 func (want End) Differs(got End, epoch time.Time) string {
 	switch {
 	case len(got.Failures) != min(1, len(want.Failures)), len(got.Failures) > 0 && !slices.Contains(want.Failures, got.Failures[0]):
@@ -468,7 +468,7 @@ func item(foreach *flow.Foreach, element value.Value, number int) value.Value {
 	return value.Object(members...)
 }
 
-// joined is the end of a fork with the results of its items: that of its last lane, or the first
+// joined is the end of a fork with the results of its items: the end of its last lane, or the first
 // failure.
 func joined(lanes []End, results []value.Value, at time.Time) End {
 	all, failed := End{At: at}, false

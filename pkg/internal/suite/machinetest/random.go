@@ -90,7 +90,7 @@ func (f *randomFlows) kind(depth, forks int, target string) string {
 	return `"type":"pass"`
 }
 
-// handlers are those of a fork, of which most have none.
+// handlers returns the handlers of a fork. Most forks have none.
 func (f *randomFlows) handlers(depth, forks int, target string) (text string) {
 	if f.r.IntN(3) == 0 {
 		text += `,"retry":[{"errors":["E1","E3"],"intervalSeconds":2,"maxAttempts":2},{"errors":["E2"],"intervalSeconds":0,"maxAttempts":1}]`
