@@ -44,7 +44,8 @@ func TestNotServed(t *testing.T) {
 	t.Parallel()
 	const task, states, inner = `{"Type": "Task", "End": true, "Resource": "arn:aws:`, `states:::`, `{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}`
 	for state, want := range map[string]string{
-		task + states + `elasticmapreduce:createCluster.sync"}`:                                                     "elasticmapreduce:createCluster starts no job that is served",
+		task + states + `elasticmapreduce:createCluster.sync"}`: "elasticmapreduce:createCluster starts no job that is served",
+
 		task + states + `apigateway:invoke"}`:                                                                       "apigateway:invoke is not served; call it in a function",
 		task + states + `http:invoke"}`:                                                                             "http:invoke is not served; call it in a function",
 		task + states + `eks:call"}`:                                                                                "eks:call is not served; call it in a function",

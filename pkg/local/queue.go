@@ -214,7 +214,7 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 // next removes and returns a due wake, or returns the longest time to wait, 0 for no limit. It
 // delivers nothing after the end of ctx: a wake that was put back by the worker that ended the run
 // is left to the next run, and the clock does not move.
-func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, ok bool) {
+func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, ok bool) { //nolint:gocyclo // one order of checks
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {

@@ -255,7 +255,8 @@ func (s *substitution) quoted(node *yaml.Node, begin int, meant scalar, edits []
 		for i := range edits {
 			edits[i].text = strings.ReplaceAll(edits[i].text, "'", "''")
 		}
-	case node.Style == 0 && meant.isText && (strings.HasPrefix(strings.TrimSpace(s.text), "{") || !isPlain(meant.text)) && strings.HasPrefix(s.text[begin:], node.Value):
+	case node.Style == 0 && meant.isText && (strings.HasPrefix(strings.TrimSpace(s.text), "{") || !isPlain(meant.text)) &&
+		strings.HasPrefix(s.text[begin:], node.Value):
 		return []edit{{start: begin, end: begin + len(node.Value), text: quote(meant.text)}}
 	}
 	return edits

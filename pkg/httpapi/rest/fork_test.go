@@ -131,7 +131,8 @@ func TestCallbacksInIterations(t *testing.T) {
 
 func TestProgressInWords(t *testing.T) {
 	t.Parallel()
-	p := rest.Progress{Items: 12, Done: 3, Running: 6, NotBegun: 3, Waiting: []rest.WaitingItems{{"Ask", "callback", 2}, {"Pay", "sub-flow", 1}, {"Get", "retry", 2}}}
+	waiting := []rest.WaitingItems{{"Ask", "callback", 2}, {"Pay", "sub-flow", 1}, {"Get", "retry", 2}}
+	p := rest.Progress{Items: 12, Done: 3, Running: 6, NotBegun: 3, Waiting: waiting}
 	const want = "3 of 12 done, 1 running, 2 waiting in Ask for a callback, 1 waiting in Pay for its sub-flow, " +
 		"2 waiting in Get for its next attempt, 3 not begun"
 	if got := p.String(); got != want {

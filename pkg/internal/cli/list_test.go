@@ -191,7 +191,8 @@ steps:
 	d.until("progress  1 of 2 done, 1 waiting in Later for an instant\n", "show", "branches/one")
 	shown := d.do("show", "branches/one", "--json")
 	conforms(t, "execution", shown)
-	if want := `"progress":{"items":2,"done":1,"running":1,"notBegun":0,"waiting":[{"step":"Later","for":"instant","items":1}]}`; !strings.Contains(strings.Join(strings.Fields(shown), ""), want) {
+	want := `"progress":{"items":2,"done":1,"running":1,"notBegun":0,"waiting":[{"step":"Later","for":"instant","items":1}]}`
+	if !strings.Contains(strings.Join(strings.Fields(shown), ""), want) {
 		t.Errorf("show --json lacks %s:\n%s", want, shown)
 	}
 	if list := d.do("list", "--json"); strings.Contains(list, "progress") {

@@ -211,6 +211,7 @@ func TestSettingsCheckVars(t *testing.T) {
 func TestImport(t *testing.T) {
 	t.Parallel()
 	const folder = "testdata/templates/"
+	const inS3 = "Resources: {M: {Type: 'AWS::StepFunctions::StateMachine', Properties: {DefinitionS3Location: {Bucket: b, Key: k}}}}"
 	task := func(name string) []string { return []string{"--skip-time", "--task", name + "=exec:cat"} }
 	for name, args := range map[string][]string{
 		"import-ros":           append([]string{"run", folder + "ros.yaml", "--import", "--var", "Stage=prod", "--name", "a"}, task("count")...),
@@ -224,7 +225,7 @@ func TestImport(t *testing.T) {
 		"import-no-stack":      {"validate", folder + "funcraft.yml", "--import=Greet"},
 		"import-not-asked":     {"validate", folder + "ros.yaml", folder + "s.yaml", folder + "flows/resize.yml"},
 		"import-not-asked-one": {"validate", folder + "funcraft.yml"},
-		"import-s3":            {"validate", writeFile(t, "s3.yml", "Resources: {M: {Type: 'AWS::StepFunctions::StateMachine', Properties: {DefinitionS3Location: {Bucket: b, Key: k}}}}"), "--import"},
+		"import-s3":            {"validate", writeFile(t, "s3.yml", inS3), "--import"},
 		"import-mistake":       {"validate", folder + "ros.yaml", "--import", "--var", "Stage=x y", "--var", "Seconds=soon"},
 		"import-no-definition": {"validate", writeFile(t, "t.yml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {Definition: [1]}}}"), "--import"},
 	} {

@@ -42,7 +42,7 @@ func filesBelow(paths []string) (files []string) {
 		_ = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error { // the reader of the path reports its error
 			switch {
 			case err != nil || !entry.IsDir():
-				return nil
+				return nil //nolint:nilerr // as said above
 			case name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
 				return filepath.SkipDir
 			}
