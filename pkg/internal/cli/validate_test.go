@@ -50,7 +50,11 @@ func mistake(t *testing.T, name, command string) (file string, want result) {
 	if n := strings.Count(reported, "\n"); n > 1 {
 		problems = fmt.Sprintf("%d problems", n)
 	}
-	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: correct the places above, then: waitless validate flow.yaml\n", reported, command, problems)
+	remedy := "correct the places above, then: waitless validate flow.yaml\n"
+	if len(archive.Files) > 2 {
+		remedy = string(archive.Files[2].Data)
+	}
+	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: %s", reported, command, problems, remedy)
 	return file, result{exit: view.ExitUsage, stderr: strings.ReplaceAll(all, "flow.yaml", file)}
 }
 
