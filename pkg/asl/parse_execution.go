@@ -137,7 +137,8 @@ func ended(end flow.SubflowEnd, asJSON bool) token.Outcome {
 		members["Status"], members["Output"], members["OutputDetails"] = value.String("SUCCEEDED"), shown(end.Outcome.Output), included
 		return token.Success(objectOf(members))
 	}
-	members["Status"] = value.String(cmp.Or(statusOf[end.Outcome.Error], "FAILED"))
+	statuses := map[string]string{errorStopped: "ABORTED", errorTimeout: "TIMED_OUT", "FnF.ExecutionTimeout": "TIMED_OUT"}
+	members["Status"] = value.String(cmp.Or(statuses[end.Outcome.Error], "FAILED"))
 	if name := end.Outcome.Error; name != errorFailed && name != errorStopped {
 		members["Error"] = value.String(name)
 	}
@@ -155,9 +156,6 @@ func ended(end flow.SubflowEnd, asJSON bool) token.Outcome {
 
 // errorStopped is the error of an execution that was stopped without one.
 const errorStopped = "FnF.Stopped"
-
-// statusOf are the statuses of executions that failed with these errors. Others are FAILED.
-var statusOf = map[string]string{errorStopped: "ABORTED", errorTimeout: "TIMED_OUT", "FnF.ExecutionTimeout": "TIMED_OUT"}
 
 func objectOf(members map[string]value.Value) value.Value {
 	var list []value.Member

@@ -18,45 +18,46 @@ type integration struct {
 	result string
 }
 
-// integrations are the jobs that Step Functions waits for and that are kinds, by their names in
+// integrations returns the jobs that Step Functions waits for and that are kinds, by their names in
 // machines.
-var integrations = map[string]integration{
-	"athena:startQueryExecution":              {"athena-query", "QueryExecution"},
-	"batch:submitJob":                         {"batch-job", ""},
-	"bedrock:createModelCustomizationJob":     {"bedrock-customization", ""},
-	"codebuild:startBuild":                    {"codebuild", "Build"},
-	"databrew:startJobRun":                    {"databrew", ""},
-	"ecs:runTask":                             {"ecs-task", ""},
-	"emr-containers:startJobRun":              {"emr-containers", "JobRun"},
-	"emr-serverless:startJobRun":              {"emr-serverless", "JobRun"},
-	"glue:startJobRun":                        {"glue-job", ""},
-	"mediaconvert:createJob":                  {"mediaconvert", "Job"},
-	"sagemaker:createHyperParameterTuningJob": {"sm-tuning", ""},
-	"sagemaker:createProcessingJob":           {"sm-processing", ""},
-	"sagemaker:createTrainingJob":             {"sm-training", ""},
-	"sagemaker:createTransformJob":            {"sm-transform", ""},
+func integrations() map[string]integration {
+	return map[string]integration{
+		"athena:startQueryExecution":              {"athena-query", "QueryExecution"},
+		"batch:submitJob":                         {"batch-job", ""},
+		"bedrock:createModelCustomizationJob":     {"bedrock-customization", ""},
+		"codebuild:startBuild":                    {"codebuild", "Build"},
+		"databrew:startJobRun":                    {"databrew", ""},
+		"ecs:runTask":                             {"ecs-task", ""},
+		"emr-containers:startJobRun":              {"emr-containers", "JobRun"},
+		"emr-serverless:startJobRun":              {"emr-serverless", "JobRun"},
+		"glue:startJobRun":                        {"glue-job", ""},
+		"mediaconvert:createJob":                  {"mediaconvert", "Job"},
+		"sagemaker:createHyperParameterTuningJob": {"sm-tuning", ""},
+		"sagemaker:createProcessingJob":           {"sm-processing", ""},
+		"sagemaker:createTrainingJob":             {"sm-training", ""},
+		"sagemaker:createTransformJob":            {"sm-transform", ""},
+	}
 }
 
-// errorPrefixes begin the names of errors in machines, by service. The prefix of any other service
+// errorPrefixes returns how the names of errors in machines begin, by service. The prefix of any other service
 // is its own name.
-var errorPrefixes = map[string]string{
-	"codebuild": "CodeBuild", "databrew": "DataBrew", "ecs": "ECS", "emr-containers": "EMRContainers", "emr-serverless": "EMRServerless",
-	"mediaconvert": "MediaConvert", "sagemaker": "SageMaker", "sfn": "Sfn", "ssm": "Ssm",
+func errorPrefixes() map[string]string {
+	return map[string]string{
+		"codebuild": "CodeBuild", "databrew": "DataBrew", "ecs": "ECS", "emr-containers": "EMRContainers", "emr-serverless": "EMRServerless",
+		"mediaconvert": "MediaConvert", "sagemaker": "SageMaker", "sfn": "Sfn", "ssm": "Ssm",
+	}
 }
-
-// sdkNames are the services that the vendor's SDK names differently.
-var sdkNames = map[string]string{"databasemigration": "dms"}
 
 // ForIntegration returns the kind of job that a machine starts and waits for with that name and
 // ".sync": "glue:startJobRun", or "aws-sdk:databasemigration:startReplicationTask". Known reports
 // whether Step Functions waits for it, too.
 func ForIntegration(name string) (kind Kind, known, ok bool) {
-	if i, known := integrations[name]; known {
+	if i, known := integrations()[name]; known {
 		kind, _ = Find(i.kind) // a test finds it
 		return kind, true, true
 	}
 	service, operation, _ := strings.Cut(strings.TrimPrefix(name, "aws-sdk:"), ":")
-	if short := sdkNames[service]; short != "" {
+	if short := map[string]string{"databasemigration": "dms"}[service]; short != "" { // the SDK's name
 		service = short
 	}
 	kind, ok = first(func(k Kind) bool {
@@ -67,13 +68,13 @@ func ForIntegration(name string) (kind Kind, known, ok bool) {
 }
 
 // Integrations returns the names of jobs that Step Functions waits for, sorted.
-func Integrations() []string { return slices.Sorted(maps.Keys(integrations)) }
+func Integrations() []string { return slices.Sorted(maps.Keys(integrations())) }
 
 // IntegrationError returns the name in machines of an error of the kind's service, such as
 // "batch.ClientException": "Batch.ClientException".
 func IntegrationError(name string) string {
 	service, code, _ := strings.Cut(name, ".")
-	prefix := errorPrefixes[service]
+	prefix := errorPrefixes()[service]
 	if prefix == "" {
 		for part := range strings.SplitSeq(service, "-") {
 			prefix += strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):]
@@ -96,7 +97,7 @@ func (k Kind) Whole(seen Sighting, limit int) json.RawMessage {
 	}
 	job, _ := inMachine(described).(map[string]any)
 	result := func() []byte {
-		for _, i := range integrations {
+		for _, i := range integrations() {
 			if i.kind == k.Name && i.result != "" {
 				return encode(map[string]any{i.result: job})
 			}

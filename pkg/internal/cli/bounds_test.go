@@ -136,7 +136,7 @@ func TestLimitsOfRequests(t *testing.T) {
 		"levels of output":   {"POST", token + "/success", `{"a":` + nested(100) + "}", met{"100", "101 levels", "as a text"}},
 		"failure":            {"POST", token + "/failure", `{"error":"E","cause":"` + long + `"}`, met{"32768", "40001 bytes", "keep large data elsewhere"}},
 		"name of a flow":     {"PUT", "/flows/" + strings.Repeat("n", 129), echoFlow, met{"128", "129 bytes", "shorten it"}},
-		"name of a start":    {"POST", starts, `{"hash":"` + flow.Hash + `","name":"` + strings.Repeat("n", 129) + `"}`, met{"128", "129 bytes", "shorten it"}},
+		"name of a start":    {"POST", starts, `{"hash":"` + flow.Hash + `","name":"` + strings.Repeat("n", 129) + `"}`, met{"128", "129 characters", "shorten it"}},
 		"definition":         {"PUT", "/flows/large", large, met{"399360", fmt.Sprint(len(large)), "split the flow"}},
 		"levels of an input": {"POST", starts, `{"hash":"` + flow.Hash + `","name":"deep","input":{"a":` + nested(100) + "}}", met{"100", "101 levels", "as a text"}},
 	} {
