@@ -46,8 +46,9 @@ func TestNotServed(t *testing.T) {
 	for state, want := range map[string]string{
 		task + states + `elasticmapreduce:createCluster.sync"}`: "elasticmapreduce:createCluster starts no job that is served",
 
-		task + states + `apigateway:invoke"}`:                                                                       "apigateway:invoke is not served; call it in a function",
-		task + states + `http:invoke"}`:                                                                             "http:invoke is not served; call it in a function",
+		task + states + `apigateway:invoke"}`: "apigateway:invoke is not served; call it in a function",
+		task + states + `http:invoke"}`:       "http:invoke is not served; call it in a function",
+
 		task + states + `eks:call"}`:                                                                                "eks:call is not served; call it in a function",
 		task + `states:eu-west-1:123456789012:activity:work"}`:                                                      "activities are not served yet; call a function",
 		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`:                         "Credentials is not served; give the role",

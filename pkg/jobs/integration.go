@@ -39,8 +39,8 @@ func integrations() map[string]integration {
 	}
 }
 
-// errorPrefixes returns how the names of errors in machines begin, by service. The prefix of any other service
-// is its own name.
+// errorPrefixes returns how the names of errors in machines begin, by service. The prefix of any
+// other service is its own name.
 func errorPrefixes() map[string]string {
 	return map[string]string{
 		"codebuild": "CodeBuild", "databrew": "DataBrew", "ecs": "ECS", "emr-containers": "EMRContainers", "emr-serverless": "EMRServerless",
