@@ -49,7 +49,7 @@ var errorsOf = map[string]string{
 	"fnf.FlowNotExists": "StepFunctions.StateMachineDoesNotExistException", "fnf.ExecutionAlreadyExists": "StepFunctions.ExecutionAlreadyExistsException",
 	"fnf.ExecutionNotExists": "StepFunctions.ExecutionDoesNotExistException", "fnf.InvalidArgument": errorRuntime,
 	"FnF.ToleranceExceeded": errorTolerated,
-	"FnF.Failed":            errorFailed, "FnF.Stopped": errorAborted, "FC.FunctionError": errorLambdaUnknown,
+	"FnF.Failed":            errorFailed, errorStopped: errorAborted, "FC.FunctionError": errorLambdaUnknown,
 	"FC.ResourceThrottled": "Lambda.TooManyRequestsException", "FC.ResourceExhausted": "Lambda.TooManyRequestsException",
 	"FC.InternalServerError": "Lambda.ServiceException", "FC.Unreachable": "Lambda.SdkClientException", "FC.Unknown": errorLambdaUnknown,
 	"FC.FunctionNotFound": errorLambdaNotFound, "FC.AccessDenied": "Lambda.AWSLambdaException", "FC.InvalidArgument": "Lambda.InvalidParameterValueException",

@@ -62,7 +62,7 @@ func ForIntegration(name string) (kind Kind, known, ok bool) {
 	}
 	kind, ok = first(func(k Kind) bool {
 		return k.DescribeOp != "" && strings.ReplaceAll(k.Service, "-", "") == strings.ReplaceAll(service, "-", "") &&
-			strings.ToLower(k.StartOp[:1])+k.StartOp[1:] == operation
+			WithFirst(k.StartOp, strings.ToLower) == operation
 	})
 	return kind, false, ok
 }
@@ -77,13 +77,20 @@ func IntegrationError(name string) string {
 	prefix := errorPrefixes()[service]
 	if prefix == "" {
 		for part := range strings.SplitSeq(service, "-") {
-			prefix += strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):]
+			prefix += WithFirst(part, strings.ToUpper)
 		}
 	}
 	if code = strings.TrimSuffix(code, "Fault"); !strings.HasSuffix(code, "Exception") {
 		code += "Exception"
 	}
 	return prefix + "." + code
+}
+
+// WithFirst changes the first letter of a name, which may be empty: AWS and its machines write
+// names with a small or a capital letter in front.
+func WithFirst(name string, change func(string) string) string {
+	first := min(1, len(name))
+	return change(name[:first]) + name[first:]
 }
 
 // Whole returns the whole description in the form of the results of Step Functions: names begin
@@ -96,11 +103,15 @@ func (k Kind) Whole(seen Sighting, limit int) json.RawMessage {
 		return nil
 	}
 	job, _ := inMachine(described).(map[string]any)
+	member := ""
+	for _, i := range integrations() {
+		if i.kind == k.Name {
+			member = i.result
+		}
+	}
 	result := func() []byte {
-		for _, i := range integrations() {
-			if i.kind == k.Name && i.result != "" {
-				return encode(map[string]any{i.result: job})
-			}
+		if member != "" {
+			return encode(map[string]any{member: job})
 		}
 		return encode(job)
 	}
@@ -148,8 +159,7 @@ func inMachine(v any) any {
 			default:
 				member = inMachine(member)
 			}
-			first := min(1, len(name))
-			members[strings.ToUpper(name[:first])+name[first:]] = member
+			members[WithFirst(name, strings.ToUpper)] = member
 		}
 		return members
 	}

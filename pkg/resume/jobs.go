@@ -186,7 +186,8 @@ func (c JobsConfig) outcomeOf(ctx context.Context, kind jobs.Kind, key jobs.Key,
 	if !done || !isOfMachine(waiter.Handle) {
 		return outcome, done, nil
 	}
-	if kind.Whole(seen, 0) == nil && kind.DescribeOp != "" && !kind.Custom() {
+	whole := kind.Whole(seen, 0)
+	if whole == nil && kind.DescribeOp != "" && !kind.Custom() {
 		_, described, err := c.describeIn(ctx, key.Account, kind, waiter.JobID)
 		if err != nil {
 			return outcome, false, err
@@ -195,8 +196,8 @@ func (c JobsConfig) outcomeOf(ctx context.Context, kind jobs.Kind, key jobs.Key,
 		if outcome, done = outcomeFor(kind, key.Name, waiter.Run, seen); !done {
 			return outcome, false, nil
 		}
+		whole = kind.Whole(seen, 0)
 	}
-	whole := kind.Whole(seen, 0)
 	switch {
 	case !outcome.Failed() && whole != nil:
 		output, err := value.ParseJSON(whole)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -45,7 +46,7 @@ var optimized = map[string][]string{
 func LookupIntegration(name string) (Integration, error) {
 	spelled, sdk := strings.CutPrefix(name, flow.SDKPrefix)
 	service, operation, _ := strings.Cut(spelled, ":")
-	operation = withFirst(operation, strings.ToUpper)
+	operation = jobs.WithFirst(operation, strings.ToUpper)
 	i := Integration{sdk: sdk}
 	if row := optimized[service]; !sdk && row != nil && slices.Contains(strings.Fields(row[1]), operation) {
 		service, i.prefix, i.base = row[0], row[2], row[3]
@@ -93,17 +94,11 @@ func (i Integration) Params(params value.Value) value.Value {
 	return i.Coerce(params)
 }
 
-// withFirst changes the first letter of a name, which may be empty.
-func withFirst(name string, change func(string) string) string {
-	first := min(1, len(name))
-	return change(name[:first]) + name[first:]
-}
-
 // renamed changes the first letter of each name in v.
 func renamed(v value.Value, change func(string) string) value.Value {
 	members := slices.Clone(v.Members())
 	for n, m := range members {
-		members[n] = value.Member{Key: withFirst(m.Key, change), Value: renamed(m.Value, change)}
+		members[n] = value.Member{Key: jobs.WithFirst(m.Key, change), Value: renamed(m.Value, change)}
 	}
 	if v.Kind() == value.KindArray {
 		return value.ArrayFrom(members)
@@ -127,7 +122,7 @@ func (i Integration) Result(response call.Response) (result, failure string) {
 			if m.Key != i.Payload() {
 				m.Value = renamed(m.Value, strings.ToUpper)
 			}
-			members[n] = value.Member{Key: withFirst(m.Key, strings.ToUpper), Value: m.Value}
+			members[n] = value.Member{Key: jobs.WithFirst(m.Key, strings.ToUpper), Value: m.Value}
 		}
 		v = value.Object(members...)
 	}

@@ -509,16 +509,7 @@ func (b *fixture) wantRedriven(status machine.Status, output string) {
 }
 
 // itemText is a foreach over the numbers of ten items. Its list has the output of a call for each.
-const itemText = `  - type: foreach
-    name: Each
-    inputMappings: [{target: list, source: $input.list}]
-    iterationMapping: {collection: $.list, item: one}
-    maxConcurrency: 2
-    steps:
-      - type: task
-        name: A
-        resourceArn: acs:fc:::services/test/functions/A
-        inputMappings: [{target: n, source: $input.one}]
+const itemText = foreachText + `        inputMappings: [{target: n, source: $input.one}]
 ` + outputsText
 
 const (
