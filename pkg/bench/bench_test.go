@@ -136,7 +136,7 @@ func TestPageOfDevHasItsRows(t *testing.T) {
 		all.rows = append(all.rows, row{system: s, failed: errLeftOut})
 	}
 	text := all.ofDev().text()
-	if strings.Count(text, "\n| "+dev) != 2 || strings.Contains(text, "DBOS") || strings.Contains(text, "Restate") {
+	if strings.Count(text, "\n| "+dev) != 3 || strings.Contains(text, "DBOS") || strings.Contains(text, "Restate") {
 		t.Errorf("the page of dev has\n%s", text)
 	}
 }
