@@ -376,6 +376,11 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 	}
 	list = e.lookup.Open(list)
 	if list.Kind() != value.KindArray && len(e.lookup.Load) == 0 {
+		if m.list != nil {
+			if q, ok := m.list.computed.(*query); ok {
+				return list, e.fault("%s: %s is %s; allowed: an array", q.field, q.excerpt(), value.Shown(list))
+			}
+		}
 		return list, e.fault("the items are %s; allowed: an array", value.Shown(list))
 	}
 	if m.selector != nil {
@@ -449,7 +454,7 @@ func (m *mapData) tolerated(e *evaluation, items int) (int, error) {
 		}
 		share, err := strconv.ParseFloat(v.Text(), 64)
 		if (v.Kind() != value.KindNumber || err != nil || share < 0 || share > 100) && len(e.lookup.Load) == 0 {
-			return 0, e.fault("%s %s is %s; allowed: a number from 0 to 100", m.mostShare.name, m.mostShare.text, value.Shown(v))
+			return 0, e.fault("%s: %s is %s; allowed: a number from 0 to 100", m.mostShare.name, m.mostShare.text, value.Shown(v))
 		}
 		tolerance.Percentage = &share
 	}
@@ -477,7 +482,7 @@ func (s *source) whole(e *evaluation) (int64, error) {
 	}
 	n, ok := v.Int64()
 	if (!ok || n < 0) && len(e.lookup.Load) == 0 {
-		return 0, e.fault("%s %s is %s; allowed: a whole number from 0", s.name, s.text, value.Shown(v))
+		return 0, e.fault("%s: %s is %s; allowed: a whole number from 0", s.name, s.text, value.Shown(v))
 	}
 	return n, nil
 }

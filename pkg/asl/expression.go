@@ -109,7 +109,8 @@ func runtimeError(format string, args ...any) error {
 	return &stateError{errorRuntime, fmt.Sprintf(format, args...)}
 }
 
-// fault returns the error of a state with unsuitable data.
+// fault returns the error of a state with unsuitable data. The text begins with "FIELD: " if the
+// expression of one field is wrong; the API of Step Functions shows the field.
 func (e *evaluation) fault(format string, args ...any) error {
 	if e.query {
 		return &stateError{errorQuery, fmt.Sprintf(format, args...)}

@@ -371,7 +371,7 @@ func waitWork(from *source, allowed string, fits func(v value.Value) bool) func(
 		}
 		v = e.lookup.Complete(v)
 		if !fits(v) && len(e.lookup.Load) == 0 {
-			return v, e.fault("%s %s is %s; allowed: %s", from.name, from.text, value.Shown(v), allowed)
+			return v, e.fault("%s: %s is %s; allowed: %s", from.name, from.text, value.Shown(v), allowed)
 		}
 		return value.Object(value.Member{Key: keyEnd, Value: v}), nil
 	}

@@ -307,7 +307,7 @@ func (s *source) seconds(e *evaluation) (time.Duration, error) {
 	v = e.lookup.Complete(v)
 	limit, ok := flow.ParseDuration(v, maxSeconds*time.Second)
 	if (!ok || limit == 0) && len(e.lookup.Load) == 0 {
-		return 0, e.fault("%s %s is %s; allowed: a whole number of seconds from 1", s.name, s.text, value.Shown(v))
+		return 0, e.fault("%s: %s is %s; allowed: a whole number of seconds from 1", s.name, s.text, value.Shown(v))
 	}
 	return limit, nil
 }

@@ -82,6 +82,10 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 	by := h.of(e.By)
 	if by.evaluates && e.Type == machine.StepFailed && e.Error == errorQuery {
 		details := object{"state": step.Name}
+		cause, _ := strings.CutPrefix(e.Cause, "state "+step.Name+": ")
+		if field, _, ok := strings.Cut(cause, ": "); ok && !strings.Contains(field, " ") { // "Output/total: "
+			details["location"] = field
+		}
 		addFailure(details, e)
 		h.extra(e, "EvaluationFailed", by.evaluated, -1, details)
 		by.shown = h.last

@@ -263,31 +263,31 @@ func TestFailedMapping(t *testing.T) {
 }
 
 // TestFailedExpressions shows the events of states whose expressions fail, each with the id of the
-// event before it.
+// event before it and the field that failed.
 func TestFailedExpressions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ states, want string }{
 		"a pass": {
 			`"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Output": "{% $none %}", "End": true}`,
-			"ExecutionStarted/0 PassStateEntered/0 PassStateExited/2 PassStateEntered/3 EvaluationFailed/3 ExecutionFailed/5",
+			"ExecutionStarted/0 PassStateEntered/0 PassStateExited/2 PassStateEntered/3 EvaluationFailed(Output)/3 ExecutionFailed/5",
 		},
 		"a wait": {
 			`"A": {"Type": "Wait", "Seconds": "{% 'x' %}", "End": true}`,
-			"ExecutionStarted/0 WaitStateEntered/0 EvaluationFailed/2 ExecutionFailed/3",
+			"ExecutionStarted/0 WaitStateEntered/0 EvaluationFailed(Seconds)/2 ExecutionFailed/3",
 		},
 		"a task that catches it": {
 			`"A": {"Type": "Task", "Resource": "arn:aws:lambda:::function:f", "Arguments": "{% $none %}",
 				"Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}], "End": true}, "B": {"Type": "Succeed"}`,
-			"ExecutionStarted/0 TaskStateEntered/0 EvaluationFailed/2 TaskStateExited/3 SucceedStateEntered/4 SucceedStateExited/5 ExecutionSucceeded/6",
+			"ExecutionStarted/0 TaskStateEntered/0 EvaluationFailed(Arguments)/2 TaskStateExited/3 SucceedStateEntered/4 SucceedStateExited/5 ExecutionSucceeded/6",
 		},
 		"the items of a map": {
 			`"A": {"Type": "Map", "Items": "{% 1 %}", "ItemProcessor": {"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}, "End": true}`,
-			"ExecutionStarted/0 MapStateEntered/0 EvaluationFailed/0 MapStateFailed/8 ExecutionFailed/9",
+			"ExecutionStarted/0 MapStateEntered/0 EvaluationFailed(Items)/0 MapStateFailed/8 ExecutionFailed/9",
 		},
 		"a state in a map": {
 			`"A": {"Type": "Map", "Items": [1], "ItemProcessor": {"StartAt": "B", "States": {
-				"B": {"Type": "Pass", "Output": "{% $none %}", "End": true}}}, "End": true}`,
-			"ExecutionStarted/0 MapStateEntered/0 MapStateStarted/0 MapIterationStarted/0 PassStateEntered/0 EvaluationFailed/0 MapIterationFailed/0 " +
+				"B": {"Type": "Pass", "Output": {"a": "{% $none %}"}, "End": true}}}, "End": true}`,
+			"ExecutionStarted/0 MapStateEntered/0 MapStateStarted/0 MapIterationStarted/0 PassStateEntered/0 EvaluationFailed(Output/a)/0 MapIterationFailed/0 " +
 				"MapStateFailed/0 ExecutionFailed/0",
 		},
 	} {
@@ -304,7 +304,11 @@ func TestFailedExpressions(t *testing.T) {
 				if strings.Contains(c.want, "IterationStarted") { // the ids depend on the lanes
 					e.PreviousEventId = 0
 				}
-				got = append(got, fmt.Sprintf("%s/%d", e.Type, e.PreviousEventId))
+				location := ""
+				if failed := e.EvaluationFailedEventDetails; failed != nil {
+					location = "(" + aws.ToString(failed.Location) + ")"
+				}
+				got = append(got, fmt.Sprintf("%s%s/%d", e.Type, location, e.PreviousEventId))
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("the history is\n%s, want\n%s", strings.Join(got, " "), c.want)
