@@ -96,9 +96,9 @@ type parser struct {
 	assigned map[string]bool
 	assigns  []assignment
 	paths    []pathRead // in fields whose value the states before a state make
-	// scope has the number of each fork and branch around the state, the outermost first; a state
-	// does not assign variables of an outer one.
-	scope     []int
+	// scope has the forks and branches around the state, the outermost first. A state does not assign
+	// variables of an outer scope, unless the fork around it assigns them: they are set after it.
+	scope     []scope
 	lastScope int
 	// contextRead is set once an expression reads the context object, and itemRead once an
 	// expression reads its item of a Map.
@@ -156,7 +156,13 @@ func (p *parser) noteReads(n *document.Node, r reads) {
 type assignment struct {
 	at          flow.Position
 	state, name string
-	scope       []int
+	scope       []scope
+}
+
+// scope is a fork, or a branch of it.
+type scope struct {
+	fork   string
+	number int // of all scopes
 }
 
 // checkVariables reports reads of variables that no state assigns, and assignments to variables of
@@ -165,7 +171,8 @@ func (p *parser) checkVariables() {
 	names := slices.Sorted(maps.Keys(p.assigned))
 	for _, a := range p.assigns {
 		isOuter := func(b assignment) bool {
-			return b.name == a.name && len(b.scope) < len(a.scope) && slices.Equal(b.scope, a.scope[:len(b.scope)])
+			return b.name == a.name && len(b.scope) < len(a.scope) && slices.Equal(b.scope, a.scope[:len(b.scope)]) &&
+				!slices.ContainsFunc(a.scope, func(s scope) bool { return s.fork == b.state })
 		}
 		if i := slices.IndexFunc(p.assigns, isOuter); i >= 0 {
 			p.state = a.state

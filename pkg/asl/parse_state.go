@@ -419,7 +419,7 @@ func (p *parser) fork(step *flow.Step) (leave func()) {
 	}
 	outer := p.scope
 	p.lastScope++
-	p.scope = append(slices.Clip(p.scope), p.lastScope)
+	p.scope = append(slices.Clip(p.scope), scope{p.state, p.lastScope})
 	return func() {
 		p.forks--
 		p.scope = outer
@@ -454,7 +454,7 @@ func (s *seriesParser) parallel(step *flow.Step, d *data, n *document.Node) *flo
 func (p *parser) inner(n *document.Node, step *flow.Step, in around) []*flow.Step {
 	outer := p.scope
 	p.lastScope++
-	p.scope = append(slices.Clip(p.scope), p.lastScope)
+	p.scope = append(slices.Clip(p.scope), scope{p.state, p.lastScope})
 	defer func() { p.scope = outer }()
 	return p.states(n, step, in)
 }
