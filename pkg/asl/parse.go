@@ -96,8 +96,8 @@ type parser struct {
 	assigned map[string]bool
 	assigns  []assignment
 	paths    []pathRead // in fields whose value the states before a state make
-	// scope has the forks and branches around the state, the outermost first. A state does not assign
-	// variables of an outer scope, unless the fork around it assigns them: they are set after it.
+	// scope has the forks and branches around the state, the outermost first. A state does not
+	// assign variables of an outer scope, unless the fork around it assigns them, which is later.
 	scope     []scope
 	lastScope int
 	// contextRead is set once an expression reads the context object, and itemRead once an
