@@ -107,7 +107,7 @@ var house = []row{
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
 	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/internal/similar", "pkg/fdl", "pkg/flow", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
-	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys"}, useCases...)},
+	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/asl"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
 	{path: "pkg/internal/console", ours: append([]string{"pkg/httpapi/rest", "pkg/internal/diagram", "pkg/internal/advise"}, useCases...)},

@@ -50,6 +50,8 @@ type data struct {
 	limits    []*source // of a Task that computes its time limit or its heartbeat
 	reads     bool      // Enter reads the context object
 	keepsNone bool      // the result is not used
+
+	single *SingleState // nil for a state of a machine
 }
 
 // exitData are the fields with which a state, a rule of a Choice or an entry of a Catch ends.
@@ -86,6 +88,9 @@ func (p pathField) of(e *evaluation, v value.Value) (value.Value, error) {
 func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
 	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, query: d.isQuery, source: source}
 	local, input := f.Lookup.Open(f.Outer.Local), f.Outer.Input
+	if d.single != nil {
+		e.single, e.vars = d.single, d.single.Variables
+	}
 	if d.around != inMachine {
 		input = f.Lookup.Open(input)
 		e.vars, e.item = input.Get(keyVars), input.Get(keyItem)
@@ -120,13 +125,14 @@ func (d *data) Enter(f *flow.Frame) flow.Entry {
 	entry := flow.Entry{Input: e.data}
 	var err error
 	if entry.Work, err = d.begin(e); err != nil {
-		entry.Failure = failureOf(d.state, err)
+		entry.Failure = d.fail(err)
 	}
 	return entry
 }
 
 func (d *data) begin(e *evaluation) (value.Value, error) {
 	v, err := d.input.of(e, e.data)
+	e.note("afterInputPath", v, err)
 	for _, limit := range d.limits {
 		if err == nil {
 			_, err = limit.seconds(e)
@@ -134,7 +140,9 @@ func (d *data) begin(e *evaluation) (value.Value, error) {
 	}
 	if err == nil && d.params != nil {
 		v, err = d.params.eval(e.with(v))
+		e.note("afterArguments", v, err)
 	}
+	e.note("afterParameters", v, err)
 	if err == nil && d.work != nil {
 		return d.work(e.with(v), v)
 	}
@@ -146,7 +154,7 @@ func (d *data) Leave(f *flow.Frame) flow.Exit {
 	e := d.evaluation(f, "leave")
 	exit, err := d.end(e)
 	if err != nil {
-		exit.Failure = failureOf(d.state, err)
+		exit.Failure = d.fail(err)
 	}
 	return exit
 }
@@ -157,6 +165,7 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 		if d.result != nil {
 			e.result = d.result(e.frame)
 			output = e.result
+			e.note("result", output, nil)
 		}
 		return chosen.exit(e, output)
 	}
@@ -171,6 +180,7 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 		return exit, err
 	}
 	result := d.result(e.frame)
+	e.note("result", result, nil)
 	if exit.Local, err = e.assigned(d.assign, result); err != nil {
 		return exit, err
 	}
@@ -179,7 +189,9 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 			return exit, err
 		}
 	}
+	e.note("afterResultSelector", result, nil)
 	if exit.Output, err = d.placed.place(e, result); err == nil {
+		e.note("afterResultPath", exit.Output, nil)
 		exit.Output, err = d.output.of(e, exit.Output)
 	}
 	return exit, err
@@ -231,7 +243,7 @@ func (d *data) Caught(f *flow.Frame, entry int, failure token.Outcome) (exit flo
 		exit.Output, err = c.placed.place(e, output)
 	}
 	if err != nil {
-		exit.Failure = failureOf(d.state, err)
+		exit.Failure = d.fail(err)
 	}
 	return exit
 }
@@ -352,6 +364,7 @@ type mapData struct {
 	list     *template // Items
 	selector *template
 	atOnce   *source
+	written  int64 // MaxConcurrency, unless it is computed
 	// readsItem says that a state inside reads the Item of the context object. With a selector each
 	// item then has it beside the input of the iteration.
 	readsItem bool
@@ -371,6 +384,9 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 	if m.list != nil {
 		list, err = m.list.eval(e)
 	}
+	if e.single != nil && !e.single.Items.IsMissing() {
+		list, err = e.single.Items, nil
+	}
 	if err != nil {
 		return list, err
 	}
@@ -383,10 +399,13 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 		}
 		return list, e.fault("the items are %s; allowed: an array", value.Shown(list))
 	}
+	e.note("afterItemsPath", list, nil)
+	e.note("maxConcurrency", value.Int(m.written), nil)
 	if m.selector != nil {
 		if list, err = m.selected(e, list); err != nil {
 			return list, err
 		}
+		e.note("afterItemSelector", list, nil)
 	}
 	members := []value.Member{{Key: keyItems, Value: list}}
 	if m.atOnce != nil {
@@ -396,7 +415,7 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 		}
 		members = append(members, value.Member{Key: keyAtOnce, Value: value.Int(atOnce)})
 	}
-	if m.most != nil || m.mostShare != nil {
+	if m.most != nil || m.mostShare != nil || e.single != nil {
 		tolerated, err := m.tolerated(e, list.Len())
 		if err != nil {
 			return list, err
@@ -434,6 +453,7 @@ const (
 
 func (m *mapData) concurrency(e *evaluation) (int64, error) {
 	n, err := m.atOnce.whole(e)
+	e.note("maxConcurrency", value.Int(n), err)
 	return int64(lanes(int(min(n, flow.MaxConcurrency)))), err
 }
 
@@ -445,7 +465,7 @@ func (m *mapData) tolerated(e *evaluation, items int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		tolerance.Count = new(int(min(n, int64(items))))
+		tolerance.Count = new(int(min(n, maxAttempts)))
 	}
 	if m.mostShare != nil {
 		v, err := m.mostShare.number(e)
@@ -457,6 +477,16 @@ func (m *mapData) tolerated(e *evaluation, items int) (int, error) {
 			return 0, e.fault("%s: %s is %s; allowed: a number from 0 to 100", m.mostShare.name, m.mostShare.text, value.Shown(v))
 		}
 		tolerance.Percentage = &share
+	}
+	if tolerance.Count != nil {
+		e.note("toleratedFailureCount", value.Int(int64(*tolerance.Count)), nil)
+	}
+	if tolerance.Percentage != nil {
+		v, _ := value.Number(strconv.FormatFloat(*tolerance.Percentage, 'f', -1, 64)) // is finite
+		e.note("toleratedFailurePercentage", v, nil)
+	}
+	if tolerance.IsSet() {
+		e.note(SeenTolerated, value.Int(int64(tolerance.Of(items))), nil)
 	}
 	return tolerance.Of(items), nil
 }

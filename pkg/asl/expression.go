@@ -36,6 +36,8 @@ type evaluation struct {
 	drawn  int
 	first  *evaluation // nil for the first one
 	source string
+
+	single *SingleState // nil for a state of a machine
 }
 
 // with returns the evaluation with another current value.
@@ -67,6 +69,12 @@ func (e *evaluation) root(p *path) (value.Value, error) {
 
 // contextObject returns "$$".
 func (e *evaluation) contextObject() value.Value {
+	if e.single != nil {
+		if e.item.IsMissing() {
+			return e.single.Context
+		}
+		return value.Merge(e.single.Context, value.Object(value.Member{Key: "Map", Value: value.Object(value.Member{Key: "Item", Value: e.item})}))
+	}
 	c := e.frame.Context()
 	state := []value.Member{{Key: "Name", Value: value.String(c.Step.Name)}, {Key: "EnteredTime", Value: value.String(c.Step.Since)}}
 	if e.task {

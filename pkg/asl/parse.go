@@ -49,11 +49,7 @@ func Is(text []byte) bool {
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
-	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}}
-	p.flow = flow.Flow{
-		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Named: named, PlainCauses: true, Life: life,
-		Values: flow.Values{Any: true, Each: maxValue, LambdaErrors: true},
-	}
+	p := newParser(nil)
 	if root := p.Read(text); root != nil && p.checkJSON(text) {
 		p.machine(root)
 		p.checkVariables()
@@ -63,6 +59,26 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		return nil, problems
 	}
 	return &p.flow, problems
+}
+
+// newParser returns a parser of a machine, or of a single state if that is not nil.
+func newParser(single *SingleState) *parser {
+	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}, single: single, language: languagePath}
+	p.flow = flow.Flow{
+		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Named: named, PlainCauses: true, Life: life,
+		Values: flow.Values{Any: true, Each: maxValue, LambdaErrors: true},
+	}
+	return p
+}
+
+// unserved reports a feature of the language that is not served, unless a single state is read: a
+// mock may stand for it.
+func (p *parser) unserved(at flow.Position, format string, args ...any) {
+	if p.single != nil {
+		p.single.Unserved = append(p.single.Unserved, flow.NewProblem(flow.SeverityError, at, format, args...))
+		return
+	}
+	p.Problem(at, format, args...)
 }
 
 // checkJSON reports a text in braces that YAML allows and JSON does not. Step Functions has JSON.
@@ -111,6 +127,7 @@ type parser struct {
 	// value.
 	resultRead, hasResult bool
 	inCatch               bool // in an entry of a Catch
+	single                *SingleState
 }
 
 type variableRead struct {

@@ -472,7 +472,7 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 	d.work, d.result = m.work, itemOutputs
 	for _, name := range strings.Fields(distributedFields) {
 		if field := n.Get(name); field != nil {
-			s.Problem(field.Pos, "%s: %s belongs to a Map in mode DISTRIBUTED, which is not served yet; use mode INLINE", s.place(), name)
+			s.unserved(field.Pos, "%s: %s belongs to a Map in mode DISTRIBUTED, which is not served yet; use mode INLINE", s.place(), name)
 		}
 	}
 	foreach := &flow.Foreach{
@@ -483,7 +483,8 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		if m.atOnce = s.sourceOf(at); m.atOnce != nil {
 			foreach.AtOnce = memberPath(keyAtOnce)
 		} else {
-			foreach.MaxConcurrency = lanes(int(min(s.whole(n, "MaxConcurrency", 0, maxAttempts, 0), flow.MaxConcurrency)))
+			m.written = s.whole(n, "MaxConcurrency", 0, maxAttempts, 0)
+			foreach.MaxConcurrency = lanes(int(min(m.written, flow.MaxConcurrency)))
 		}
 	}
 	foreach.Tolerance = s.tolerance(m, n)
@@ -531,7 +532,7 @@ func (s *seriesParser) processor(e *document.Entry, step *flow.Step) []*flow.Ste
 	s.fields(n, e.Key, "Comment", "StartAt", "States", "ProcessorConfig", "QueryLanguage")
 	config := n.Get("ProcessorConfig")
 	if mode := config.Get("Mode"); mode != nil && mode.Scalar.Text() == "DISTRIBUTED" {
-		s.Problem(mode.Pos, "%s: a Map in mode DISTRIBUTED is not served yet; use mode INLINE", s.place())
+		s.unserved(mode.Pos, "%s: a Map in mode DISTRIBUTED is not served yet; use mode INLINE", s.place())
 	} else if mode != nil && mode.Scalar.Text() != "INLINE" {
 		s.unfit(mode, "Mode", `"INLINE"`)
 	}

@@ -19,7 +19,7 @@ func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Ta
 	d.result = func(f *flow.Frame) value.Value { return f.Local }
 	task := &flow.Task{At: step.Position}
 	if field := n.Get("Credentials"); field != nil {
-		s.Problem(field.Pos, "%s: Credentials is not served; give the role of the stack the right to call the function", s.place())
+		s.unserved(field.Pos, "%s: Credentials is not served; give the role of the stack the right to call the function", s.place())
 	}
 	if field := s.required(n, "Resource"); field != nil {
 		task.At = field.Pos
@@ -78,7 +78,7 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	service, _, _ := strings.Cut(base, ":")
 	switch isToken := "."+pattern == tokenSuffix; {
 	case service == "activity":
-		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
+		p.unserved(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
 	case base == startOperation && slices.Contains([]string{"", flow.SyncSuffix, syncAsJSON, tokenSuffix}, strings.TrimSuffix("."+pattern, ".")):
 		p.execution(task, d, field, strings.TrimSuffix("."+pattern, "."), n)
 		p.awaitToken(task, d, n, isToken)
@@ -90,7 +90,7 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 		p.invoke(task, d, n)
 		p.awaitToken(task, d, n, isToken)
 	case slices.Contains([]string{"apigateway", "http", "eks"}, service) || !flow.IsIntegration(base):
-		p.Problem(field.Pos, "%s: operation %s is not served; call it in a function: arn:aws:states:::lambda:invoke", p.place(), document.Shortened(base))
+		p.unserved(field.Pos, "%s: operation %s is not served; call it in a function: arn:aws:states:::lambda:invoke", p.place(), document.Shortened(base))
 	default:
 		p.operation(task, text, base, n)
 		p.awaitToken(task, d, n, isToken)
@@ -119,7 +119,7 @@ const tokenSuffix = ".waitForTaskToken"
 func (p *parser) job(task *flow.Task, field *document.Node, base string, n *document.Node) {
 	kind, known, ok := jobs.ForIntegration(base)
 	if !ok {
-		p.Problem(field.Pos, "%s: %s starts no job that is served%s; see waitless jobs list, or call it in a function", p.place(), document.Shortened(base),
+		p.unserved(field.Pos, "%s: %s starts no job that is served%s; see waitless jobs list, or call it in a function", p.place(), document.Shortened(base),
 			similar.DidYouMean(base, jobs.Integrations()))
 		return
 	}

@@ -344,6 +344,11 @@ func (s *System) CanStart(ctx context.Context, parsed *flow.Flow, flow, executio
 	return nil
 }
 
+// Call calls a function for a state that is tested alone, without an execution.
+func (s *System) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	return s.config.Functions.Call(ctx, call)
+}
+
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
 // not start and do not continue. They can be stopped, and end at their time limit.
 func (s *System) Missing(flow *flow.Flow) []error {

@@ -44,7 +44,7 @@ var roles = map[string]string{
 	"CreateStateMachine": roleManage, "UpdateStateMachine": roleManage, "DeleteStateMachine": roleManage, "PublishStateMachineVersion": roleManage,
 	"DeleteStateMachineVersion": roleManage, "CreateStateMachineAlias": roleManage, "UpdateStateMachineAlias": roleManage,
 	"DeleteStateMachineAlias": roleManage, "TagResource": roleManage, "UntagResource": roleManage,
-	"StartSyncExecution": roleStart, "RedriveExecution": roleStart,
+	"StartSyncExecution": roleStart, "RedriveExecution": roleStart, "TestState": roleStart,
 }
 
 // Allows reports whether the client may use the action.

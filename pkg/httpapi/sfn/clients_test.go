@@ -20,7 +20,7 @@ var codes = regexp.MustCompile(`(?:invalid\(|Request[A-Za-z]*, |BadRequest, |Ser
 const reference = "../../docs/reference/sfn-api.md"
 
 // The programs of the reference run: one starts an execution, waits for its end and reads its
-// history, and one creates a state machine. The emulator of AWS has the vendor's client of Python.
+// history, one creates a state machine, and one tests a state. The emulator of AWS has the vendor's client of Python.
 func TestDocumentedPrograms(t *testing.T) {
 	t.Parallel()
 	python, err := filepath.Abs("../../../.tools/emulator/bin/python")
@@ -37,6 +37,7 @@ func TestDocumentedPrograms(t *testing.T) {
 	wanted := []string{
 		"SUCCEEDED {\"a\":1}\n1 ExecutionStarted\n2 PassStateEntered\n3 PassStateExited\n4 ExecutionSucceeded\n",
 		"\"hello\"\n\"good day\"\n",
+		`SUCCEEDED 42 Ship {"FunctionName":"price","Payload":{"id":7}}` + "\nRETRIABLE {'retryIndex': 0, 'retryBackoffIntervalSeconds': 4}\n",
 	}
 	programs := strings.Split(string(text), "```python\n")[1:]
 	if len(programs) != len(wanted) {

@@ -12,6 +12,8 @@
 //	                                                                             -> events, nextToken
 //	RedriveExecution       executionArn                                          -> redriveDate
 //	StartSyncExecution     stateMachineArn, name, input                          -> execution
+//	TestState              definition, stateName, input, variables, context, inspectionLevel, mock, stateConfiguration
+//	                                                                             -> status, output, inspectionData
 //	CreateStateMachine     name, definition, type, roleArn, publish, versionDescription, tags, ...Configuration
 //	                                                                             -> stateMachineArn, creationDate
 //	UpdateStateMachine     stateMachineArn, definition, roleArn, publish, versionDescription, ...Configuration

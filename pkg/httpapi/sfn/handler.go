@@ -50,6 +50,8 @@ type Config struct {
 	Await func(ctx context.Context, id engine.ID) (machine.State, error)
 	// MayWait reports whether a request may wait for the end of an execution. Nil means always.
 	MayWait func(context.Context) bool
+	// Call makes the call of a task that TestState tests without a mock; nil makes none.
+	Call func(ctx context.Context, call machine.Call) (token.Outcome, error)
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories
 	// have shorter pages for it, and values that have no room are left out. 0 means no limit.
 	MaxResponse int
@@ -115,6 +117,8 @@ type request struct {
 	RoutingConfiguration                                                   []route
 	Tags                                                                   []tag
 	TagKeys                                                                []string
+
+	stateRequest
 }
 
 var actions = map[string]func(handler, context.Context, request) (object, error){
@@ -129,6 +133,7 @@ var actions = map[string]func(handler, context.Context, request) (object, error)
 	"DescribeStateMachineAlias": handler.describeAlias, "ListStateMachineAliases": handler.listAliases, "DeleteStateMachineAlias": handler.deleteAlias,
 	"TagResource": handler.tagResource, "UntagResource": handler.untagResource, "ListTagsForResource": handler.listTags,
 	"StartSyncExecution": handler.startSync, "RedriveExecution": handler.redriveExecution,
+	"TestState": handler.testState,
 }
 
 // ServeHTTP implements [http.Handler].

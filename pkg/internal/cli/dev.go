@@ -389,7 +389,7 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 			defer target.Pause(ctx)()
 			return system.Await(ctx, id)
 		},
-		MayWait: target.MayWait, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
+		Call: system.Call, MayWait: target.MayWait, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
 	})

@@ -44,6 +44,8 @@ type recordedCase struct {
 	Features   []string            `json:"features"`
 	History    [][]any             `json:"history"`
 	Expect     expectation         `json:"expect"`
+
+	Args map[string]json.RawMessage `json:"args"` // of TestState
 }
 
 type expectation struct {
@@ -52,6 +54,11 @@ type expectation struct {
 	Error  any             `json:"error"`
 	Events []string        `json:"events"`
 	Result string          `json:"result"` // of a validation
+
+	// NextState and the others are of a state that is tested alone.
+	Cause          any            `json:"cause"`
+	NextState      string         `json:"nextState"`
+	InspectionData map[string]any `json:"inspectionData"`
 }
 
 type taskOutcome struct {
@@ -112,7 +119,7 @@ func (c *recordedCase) try() (reached int, failure string) {
 		why := refusal(textOf(c.Definition))
 		return passed((why != "") == (c.Expect.Result == "FAIL"), fmt.Sprintf("want %s, got %q", c.Expect.Result, why))
 	}
-	return 0, "TestState is not served"
+	return c.tryState()
 }
 
 func passed(ok bool, failure string) (int, string) {
