@@ -51,11 +51,13 @@ type want struct {
 type (
 	fileFields struct {
 		Flow     string            `yaml:"flow"`
+		Mocks    string            `yaml:"mocks"`
 		Subflows map[string]string `yaml:"subflows"`
 		Tests    []caseFields      `yaml:"tests"`
 	}
 	caseFields struct {
 		Name      string         `yaml:"name"`
+		Case      string         `yaml:"case"`
 		Now       string         `yaml:"now"`
 		Input     any            `yaml:"input"`
 		Functions map[string]any `yaml:"functions"`
@@ -84,10 +86,12 @@ type (
 //
 //	flow: flow.yaml            # beside the file; this is the default
 //	subflows: {child: child.yaml}
+//	mocks: MockConfigFile.json # of Step Functions Local
 //	tests:
 //	- name: is approved after two hours
 //	  now: 2026-01-31T10:00:00Z
 //	  input: {order: 7}
+//	  case: HappyPath          # of the mocks
 //	  functions:               # by function, service/function or step
 //	    orders/echo: {output: {reserved: true}}
 //	    Ship: [{error: NotReady, cause: try again}, {output: {}}]   # call by call, the last for all later ones
@@ -172,7 +176,13 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 	for _, e := range fields.Events {
 		c.Events = append(c.Events, Event{Step: e.Step, After: e.AfterSeconds.duration(), Event: e.Event})
 	}
-	return c, c.addFunctions(fields.Functions)
+	if err := c.addFunctions(fields.Functions); err != nil || fields.Case == "" {
+		return c, err
+	}
+	if file.Mocks == "" {
+		return c, errors.New("it has a case and the file has no mocks; name the MockConfigFile.json in mocks")
+	}
+	return c, c.addMocks(files, file.Mocks, fields.Case)
 }
 
 // folder has the regular files in a folder and below. A link that leads out of it is not followed,
@@ -235,20 +245,25 @@ func (c *Case) addFunctions(all map[string]any) error {
 		if err != nil {
 			return fmt.Errorf("functions: %s: %w", name, err)
 		}
-		var mu sync.Mutex
-		n := 0
-		c.Functions[name] = func(Call) (any, error) { // the last reply is for all later calls
-			mu.Lock()
-			defer mu.Unlock()
-			r := replies[min(n, len(replies)-1)]
-			n++
-			if r.Error != "" {
-				return nil, &Error{r.Error, r.Cause}
-			}
-			return r.Output, nil
-		}
+		c.Functions[name] = standIn(replies)
 	}
 	return nil
+}
+
+// standIn returns a function with a reply for each call, the last one for all later calls.
+func standIn(replies []reply) Function {
+	var mu sync.Mutex
+	n := 0
+	return func(Call) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r := replies[min(n, len(replies)-1)]
+		n++
+		if r.Error != "" {
+			return nil, &Error{r.Error, r.Cause}
+		}
+		return r.Output, nil
+	}
 }
 
 // reply is the reply of a stand-in in a file.

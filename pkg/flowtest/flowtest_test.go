@@ -547,9 +547,9 @@ func TestFilesThatAreWrong(t *testing.T) {
 	write(t, dir, "flow.yaml", approval)
 	for text, want := range map[string]string{
 		"tests: []": "it has no tests",
-		"test: []":  `:1:1: field "test" is unknown; did you mean "tests"? (allowed: flow, subflows, tests)`,
+		"test: []":  `:1:1: field "test" is unknown; did you mean "tests"? (allowed: flow, mocks, subflows, tests)`,
 		"tests: [{inptu: 1, want: {call: {A: 1}}}]": `:1:27: field "call" is unknown; did you mean "calls"? (allowed: status, output, error,`,
-		"tests: [7]":                              ":1:9: found a number; allowed: a mapping with name, now,",
+		"tests: [7]":                              ":1:9: found a number; allowed: a mapping with name, case, now,",
 		"tests: [{answers: {step: A}}]":           ":1:19: found a mapping; allowed: a list",
 		"tests: [{answers: [{choice: [A]}]}]":     ":1:29: found a list; allowed: a text",
 		"tests: [{want: {elapsedSeconds: soon}}]": ":1:33: found a text; allowed: a number",
