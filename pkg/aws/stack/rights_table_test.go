@@ -112,8 +112,9 @@ func rightsOf(f called) map[string]right {
 		},
 		"Interpreter/SendWakes":   {try: runs(view.ExitSucceeded, pauses), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
 		"Interpreter/StartTimers": {try: schedules, teller: "Interpreter", action: "scheduler:CreateSchedule", says: "no schedule"},
-		"Interpreter/Tokens":      {try: runs(view.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
-		"Interpreter/WriteLogs":   logs("Interpreter"),
+		// It reads the paused flows first, unless it has read them a moment ago.
+		"Interpreter/Tokens":    {try: runs(view.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:", says: "table Waits"},
+		"Interpreter/WriteLogs": logs("Interpreter"),
 
 		"Interpreter/LargeValues": {
 			try: runsLarge(calls(f.short)), teller: "Interpreter", action: "s3:GetObject", says: "read large value",

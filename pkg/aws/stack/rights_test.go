@@ -30,7 +30,8 @@ type right struct {
 	// with it, tried again, it succeeds.
 	try func(x trial) error
 	// teller is the function whose log tells that the action was refused, and
-	// at what. Without a teller it is the failure that says so.
+	// at what: an action, or "dynamodb:" for any of a service. Without a teller it is the failure that
+	// says so.
 	teller, action string
 	says           string
 
@@ -293,7 +294,11 @@ func (x trial) refusal() []string {
 	if x.right.teller == "" {
 		return []string{x.right.says}
 	}
-	return []string{x.right.says, "is not authorized to perform: " + x.right.action + " "}
+	action := x.right.action
+	if !strings.HasSuffix(action, ":") {
+		action += " "
+	}
+	return []string{x.right.says, "is not authorized to perform: " + action}
 }
 
 // resource is the name of a resource of the stack, as its ARN has it; else the
