@@ -142,7 +142,8 @@ func TestStateMachinesByTheAWSCLI(t *testing.T) {
 	if created["stateMachineArn"] != machine || created["stateMachineVersionArn"] != machine+":1" {
 		t.Errorf("created %v", created)
 	}
-	refused("StateMachineAlreadyExists", "create-state-machine", "--name", "greeting", "--definition", write("other", passesMachine), "--role-arn", "arn:aws:iam::123456789012:role/r")
+	refused("StateMachineAlreadyExists", "create-state-machine", "--name", "greeting", "--definition", write("other", passesMachine),
+		"--role-arn", "arn:aws:iam::123456789012:role/r")
 	refused("InvalidDefinition", "update-state-machine", "--state-machine-arn", machine, "--definition", "{}")
 	call("create-state-machine-alias", "--name", "live", "--routing-configuration", "stateMachineVersionArn="+machine+":1,weight=100")
 	large := strings.Repeat("x", 60<<10)
