@@ -78,7 +78,12 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	service, _, _ := strings.Cut(base, ":")
 	switch isToken := "."+pattern == tokenSuffix; {
 	case service == "activity":
-		p.unserved(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
+		name := strings.TrimPrefix(parts[operationAt], flow.ActivityPrefix)
+		if !flow.ValidName(name) {
+			p.Problem(field.Pos, "%s: Resource %q names no activity; allowed: arn:aws:states:REGION:ACCOUNT:activity:NAME", p.place(), document.Shortened(text))
+		}
+		task.Resource = flow.Resource{Text: text, Function: flow.ActivityPrefix + name, Activity: true}
+		task.Pattern = flow.PatternWaitForCallback
 	case base == startOperation && slices.Contains([]string{"", flow.SyncSuffix, syncAsJSON, tokenSuffix}, strings.TrimSuffix("."+pattern, ".")):
 		p.execution(task, d, field, strings.TrimSuffix("."+pattern, "."), n)
 		p.awaitToken(task, d, n, isToken)
@@ -184,7 +189,7 @@ func (p *parser) written(n *document.Node) value.Value {
 	return value.Object(members...)
 }
 
-const allowedResources = `the ARN of a Lambda function, or arn:aws:states::: and an operation, like lambda:invoke or dynamodb:putItem`
+const allowedResources = `the ARN of a Lambda function or an activity, or arn:aws:states::: and an operation, like lambda:invoke or dynamodb:putItem`
 
 // The members that lambda:invoke has beside FunctionName and Payload.
 var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier"}
@@ -280,7 +285,7 @@ func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
 			task.Heartbeat/time.Second, task.Timeout/time.Second)
 	}
 	if task.Pattern != flow.PatternWaitForCallback {
-		task.Heartbeat = 0 // only a task that waits for a token has heartbeats
+		task.Heartbeat = 0 // only a task with a token has heartbeats
 		delete(computed, "HeartbeatSeconds")
 	}
 	task.Limit, task.Beat = d.limitBy(computed["TimeoutSeconds"]), d.limitBy(computed["HeartbeatSeconds"])

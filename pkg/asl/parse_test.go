@@ -53,7 +53,7 @@ func TestNotServed(t *testing.T) {
 		task + states + `http:invoke"}`:       "http:invoke is not served; call it in a function",
 
 		task + states + `eks:call"}`:                                                                                "eks:call is not served; call it in a function",
-		task + `states:eu-west-1:123456789012:activity:work"}`:                                                      "activities are not served yet; call a function",
+		task + `states:eu-west-1:123456789012:activity:a b"}`:                                                       "names no activity",
 		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`:                         "Credentials is not served; give the role",
 		`{"Type": "Map", "End": true, "ItemProcessor": ` + inner + `, "ProcessorConfig": {"Mode": "DISTRIBUTED"}}}`: "a Map in mode DISTRIBUTED is not served yet",
 	} {

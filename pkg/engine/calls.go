@@ -93,6 +93,8 @@ func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) 
 	switch {
 	case CodeOf(err) == CodeInvalid:
 		return c.recordSubmission(ctx, q.Attempt, q.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+	case CodeOf(err) == CodeNotFound:
+		return c.recordSubmission(ctx, q.Attempt, q.Handle, token.Failure(machine.ErrorInvalidArgument, err.Error()))
 	case err != nil:
 		return nil, err
 	}

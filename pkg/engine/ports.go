@@ -156,8 +156,8 @@ func (*SlowCallError) Error() string { return "the result of the call takes long
 type TaskQueue interface {
 	// Queue adds a call that may take longer than a worker lives. The task is delivered at least
 	// once, and again when the disposition says so. If Queue returns nil, the task is not lost. If
-	// the task is too large for the queue, the error is an [*Error] with [CodeInvalid], and the
-	// attempt fails.
+	// the task is too large for the queue, the error is an [*Error] with [CodeInvalid], and for an
+	// unknown activity with [CodeNotFound]. The attempt then fails.
 	Queue(ctx context.Context, task Task) error
 }
 

@@ -24,6 +24,8 @@ type Resource struct {
 	Qualifier string
 	// Function is the name of the function, "" for a sub-flow.
 	Function string
+	// Activity says that workers ask for the task. Function is then "activity:" and its name.
+	Activity bool
 	// Subflow says that the task starts an execution of a flow.
 	Subflow bool
 	// Flow is the name of the flow that a sub-flow executes. It is "" for other resources, and if
@@ -43,6 +45,9 @@ const (
 	ParamExecutionName = "ExecutionName"
 	ParamInput         = "Input"
 )
+
+// ActivityPrefix begins the Function of an activity; its name follows.
+const ActivityPrefix = "activity:"
 
 // SDKPrefix begins an operation that a machine calls as the vendor's SDK does.
 const SDKPrefix = "aws-sdk:"

@@ -33,6 +33,7 @@ type Store interface { //nolint:interfacebloat // the ports of one store
 	resume.Rendezvous
 	resume.UnmatchedEvents
 	store.Recovery
+	store.Activities
 	// RecordEarly is Record for workers: it also returns an outcome that is being written.
 	RecordEarly(ctx context.Context, handle string) (token.Record, error)
 }
@@ -116,6 +117,7 @@ type System struct {
 	observer          *resume.JobObserver
 	queue             *queue
 	tasks             *taskQueue
+	activities        activities
 	notices           *notices
 	pool              *workers
 	gates             *callGates
@@ -123,6 +125,7 @@ type System struct {
 	changes           *changes
 	worker            Worker
 	runner            TaskRunner
+	runnerConfig      engine.Config
 	play              *play                     // nil without a script
 	resolved          atomic.Pointer[flow.Flow] // the last flow of which no function lacked a runner
 	cannotContinue    blockedExecutions
@@ -139,7 +142,7 @@ func New(config Config) *System {
 	s := &System{
 		queue: newQueue(config.Clock), pool: &workers{limit: config.Workers, spare: make(chan func())},
 		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
-		changes: &changes{waiting: map[awaited]*watched{}},
+		changes: &changes{waiting: map[awaited]*watched{}}, activities: activities{waiting: map[string][]engine.Task{}, came: make(chan struct{})},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
 	s.notices = newNotices(s)
@@ -204,7 +207,7 @@ func (c *Config) setDefaults() {
 
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose() {
-	config, roles := s.config, s.config.Roles
+	config, roles := s.config, &s.config.Roles
 	if roles.Worker == nil {
 		roles.Worker = func(c engine.Config) (Worker, error) { return engine.NewWorker(c) }
 	}
@@ -230,7 +233,8 @@ func (s *System) compose() {
 	worker, store := on(config.Store), roles.Store(config.Store)
 	worker.TokenStore, worker.Caller = tokensOfWorkers{config.Store}, awaitedCalls{config.Functions, s}
 	s.worker = must(roles.Worker(worker))
-	s.runner = must(roles.TaskRunner(on(config.Store)))
+	s.runnerConfig = on(config.Store)
+	s.runner = must(roles.TaskRunner(s.runnerConfig))
 	s.Client = must(engine.NewClient(on(store)))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()

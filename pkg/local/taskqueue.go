@@ -30,7 +30,10 @@ type queuedTask struct {
 
 // Queue implements [engine.TaskQueue]. The call ends with the present run, and the next run repeats
 // it.
-func (q *taskQueue) Queue(_ context.Context, task engine.Task) error {
+func (q *taskQueue) Queue(ctx context.Context, task engine.Task) error {
+	if s := q.system; task.Call.Resource.Activity && (s.own == nil || !s.own.knows(task.Call.Resource)) {
+		return s.activities.queue(ctx, s, task)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.tasks[task.Handle] == nil {
@@ -68,7 +71,11 @@ func (q *taskQueue) run(r *run, t *queuedTask) {
 		defer gate.leave()
 	}
 	t.Receives++
-	disposition, err := q.system.runner.RunTask(r.ctx, t.Task)
+	runTask := q.system.runner.RunTask
+	if t.Call.Resource.Activity {
+		runTask = q.system.standIn
+	}
+	disposition, err := runTask(r.ctx, t.Task)
 	switch {
 	case errors.Is(err, errStopped): // the stop closes its token
 		q.end(t, false)

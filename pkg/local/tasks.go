@@ -235,7 +235,8 @@ func (t *Functions) Resolve(flow *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
-		if task.Resource.Subflow || task.Resource.Text == "" || t.knows(task.Resource) { // or the call computes its function
+		// A call may compute its function, and an activity have workers elsewhere.
+		if task.Resource.Subflow || task.Resource.Text == "" || task.Resource.Activity || t.knows(task.Resource) {
 			continue
 		}
 		if names := TaskNames(task.Resource); !seen[names[0]] {

@@ -20,7 +20,7 @@ func (r taskRun) openToken(waiting *Waiting) {
 	wait := &TokenWait{Handle: r.env.Keys.Handle(r.tokenID(waiting.Attempt)), Beat: r.at}
 	waiting.For = wait
 	// The time limit of a task that is only told of its token limits the token, not the call.
-	if isAwaited(task) || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
+	if isAwaited(task) || task.Resource.Activity || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
 		wait.Phase = TokenToQueue
 	}
 	if task.Timeout > 0 && task.Poll == nil && (!isAwaited(task) || !r.env.Limits.QueueTimesCalls) {
@@ -63,9 +63,9 @@ func (r taskRun) tokenID(attempt Attempt) token.ID {
 }
 
 // overdueAt is when the token is to be closed: at the deadline or a missed heartbeat, zero if it
-// has neither.
+// has neither. The heartbeats of an activity begin when a worker has the task.
 func (w *Waiting) overdueAt(task *flow.Task) time.Time {
-	if task.Heartbeat == 0 {
+	if task.Heartbeat == 0 || task.Resource.Activity && !w.Submitted() {
 		return w.Deadline
 	}
 	missed := w.Token().Beat.Add(task.Heartbeat)
@@ -104,6 +104,10 @@ func (r taskRun) submitted(output value.Value) {
 	}
 	w := r.ownWaiting()
 	w.Token().Phase = TokenSubmitted
+	if r.task.Resource.Activity {
+		w.Token().Beat = r.at
+		w.Due = w.overdueAt(r.task)
+	}
 	if r.checkData(r.step, w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
 		output = value.Missing() // only the history has it
 	}

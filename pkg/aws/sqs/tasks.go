@@ -53,6 +53,10 @@ type taskPayload struct {
 // Queue implements [engine.TaskQueue].
 func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 	call, log := task.Call, ""
+	if call.Resource.Activity {
+		return &engine.Error{Code: engine.CodeNotFound, Err: fmt.Errorf(
+			"step %s: %s: a stack has no activities; use .waitForTaskToken with a queue, or waitless dev", call.Step, call.Resource.Text)}
+	}
 	if call.Log != engine.NewID(call.Flow.Name, call.Execution) {
 		log = call.Log.String()
 	}

@@ -45,6 +45,8 @@ var roles = map[string]string{
 	"DeleteStateMachineVersion": roleManage, "CreateStateMachineAlias": roleManage, "UpdateStateMachineAlias": roleManage,
 	"DeleteStateMachineAlias": roleManage, "TagResource": roleManage, "UntagResource": roleManage,
 	"StartSyncExecution": roleStart, "RedriveExecution": roleStart, "TestState": roleStart,
+	"GetActivityTask": roleReport,
+	"CreateActivity":  roleManage, "DeleteActivity": roleManage, "DescribeActivity": roleRead, "ListActivities": roleRead,
 }
 
 // Allows reports whether the client may use the action.

@@ -27,6 +27,8 @@
 //	ListStateMachineVersions, DeleteStateMachineVersion
 //	CreateStateMachineAlias, UpdateStateMachineAlias, DescribeStateMachineAlias, ListStateMachineAliases,
 //	DeleteStateMachineAlias
+//	CreateActivity, DeleteActivity, DescribeActivity, ListActivities
+//	GetActivityTask        activityArn, workerName                               -> taskToken, input
 //	TagResource, UntagResource, ListTagsForResource
 //
 // A state machine is a flow. Its definition is the latest text of the flow, in the Amazon States

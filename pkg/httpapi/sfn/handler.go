@@ -41,6 +41,8 @@ type Config struct {
 	Flows      engine.Flows
 	// Check finds more problems in a definition that is put; nil finds none.
 	Check func(*flow.Flow) flow.Problems
+	// Activities has the activities and their tasks. Nil means that activities are not served.
+	Activities Activities
 	// Schedules deletes the schedules of a state machine.
 	Schedules interface {
 		DeleteAll(ctx context.Context, flow string) error
@@ -107,6 +109,7 @@ type request struct {
 	StateMachineArn, ExecutionArn, Name, Input                             string
 	TaskToken, Output, Error, Cause                                        string
 	IncludedData, StatusFilter, MapRunArn, RedriveFilter, Severity         string
+	ActivityArn, WorkerName                                                string
 	NextToken                                                              string
 	MaxResults                                                             int
 	ReverseOrder, Publish                                                  bool
@@ -132,6 +135,8 @@ var actions = map[string]func(handler, context.Context, request) (object, error)
 	"DeleteStateMachineVersion": handler.deleteVersion, "CreateStateMachineAlias": handler.createAlias, "UpdateStateMachineAlias": handler.updateAlias,
 	"DescribeStateMachineAlias": handler.describeAlias, "ListStateMachineAliases": handler.listAliases, "DeleteStateMachineAlias": handler.deleteAlias,
 	"TagResource": handler.tagResource, "UntagResource": handler.untagResource, "ListTagsForResource": handler.listTags,
+	"CreateActivity": handler.createActivity, "DeleteActivity": handler.deleteActivity, "DescribeActivity": handler.describeActivity,
+	"ListActivities": handler.listActivities, "GetActivityTask": handler.activityTask,
 	"StartSyncExecution": handler.startSync, "RedriveExecution": handler.redriveExecution,
 	"TestState": handler.testState,
 }
@@ -186,7 +191,8 @@ func (h handler) carryOut(r *http.Request, entry *audit.Entry) (object, error) {
 	if err := json.Unmarshal(body, &given); err != nil {
 		return nil, invalid("SerializationException", "the body is not the JSON object of a request")
 	}
-	entry.Object = cmp.Or(given.ExecutionArn, given.StateMachineArn, given.StateMachineVersionArn, given.StateMachineAliasArn, given.ResourceArn, given.Name)
+	entry.Object = cmp.Or(given.ExecutionArn, given.StateMachineArn, given.StateMachineVersionArn, given.StateMachineAliasArn, given.ActivityArn,
+		given.ResourceArn, given.Name)
 	if given.StateMachineArn != "" && given.Name != "" {
 		entry.Object += "/" + given.Name
 	}

@@ -173,7 +173,10 @@ func (h *history) describeState(details object, e machine.Event, step *flow.Step
 	if addFailure(details, e); name == "TaskTimedOut" {
 		delete(details, "cause")
 	}
-	if task.Integration == "" {
+	switch {
+	case task.Resource.Activity:
+		return describeActivity(details, e, task, name), true
+	case task.Integration == "":
 		return describeFunction(details, e, task, name), true
 	}
 	h.describeTask(details, e, task)
@@ -239,6 +242,26 @@ func describeFunction(details object, e machine.Event, task *flow.Task, name str
 		addLimit(details, task)
 	}
 	return "LambdaFunction" + strings.TrimPrefix(name, "Task")
+}
+
+// describeActivity describes an event of a task that a worker asks for, which is its start.
+func describeActivity(details object, e machine.Event, task *flow.Task, name string) string {
+	switch e.Type { //nolint:exhaustive // others have the details of every task
+	case machine.TaskStarted:
+		return ""
+	case machine.TaskSubmitted:
+		delete(details, "output")
+		if worker := e.Output.Get("workerName"); !worker.IsMissing() {
+			details["workerName"] = worker.Text()
+		}
+		return "ActivityStarted"
+	case machine.TaskSubmitFailed:
+		return "ActivityScheduleFailed"
+	case machine.TaskScheduled:
+		details["resource"] = task.Resource.Text
+		addLimit(details, task)
+	}
+	return "Activity" + strings.TrimPrefix(name, "Task")
 }
 
 func addLimit(details object, task *flow.Task) {

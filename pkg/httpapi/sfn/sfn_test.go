@@ -572,7 +572,7 @@ func TestErrors(t *testing.T) {
 			return err
 		}, "ValidationException"},
 		"another action": {func() error {
-			_, err := c.DeleteActivity(t.Context(), &sdk.DeleteActivityInput{ActivityArn: aws.String(machines + "f")})
+			_, err := c.UpdateMapRun(t.Context(), &sdk.UpdateMapRunInput{MapRunArn: aws.String(machines + "f:1")})
 			return err
 		}, "UnknownOperationException"},
 	} {

@@ -173,7 +173,7 @@ func TestInvalidTestsOfStates(t *testing.T) {
 		{`{"Type":"Pass","InputPath":"a","End":true}`, ``, "InvalidDefinition"},
 		{machineOfStates, ``, "InvalidDefinition"},
 		{machineOfStates, `,"stateName":"None"`, "InvalidDefinition"},
-		{machineOfStates, `,"stateName":"Other"`, "InvalidDefinition"},
+		{machineOfStates, `,"stateName":"Other"`, "ValidationException"},
 		{machineOfStates, `,"stateName":"Fork"`, "InvalidDefinition"},
 		{`{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItems","End":true}`, mock, "InvalidDefinition"},
 		{pass, `,"inspectionLevel":"ALL"`, "ValidationException"},

@@ -38,6 +38,7 @@ import (
 	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 	"github.com/waitless/waitless/pkg/webhook"
 )
 
@@ -389,7 +390,8 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 			defer target.Pause(ctx)()
 			return system.Await(ctx, id)
 		},
-		Call: system.Call, MayWait: target.MayWait, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
+		Activities: activities{store, system},
+		Call:       system.Call, MayWait: target.MayWait, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
 	})
@@ -400,6 +402,19 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 		}
 		ofFnf.ServeHTTP(w, r)
 	})
+}
+
+// activities are the activities of the signed APIs.
+type activities struct {
+	target.Store
+
+	system *local.System
+}
+
+// TakeTask implements [sfn.Activities].
+func (a activities) TakeTask(ctx context.Context, activity, worker string) (text string, input value.Value, err error) {
+	defer target.Pause(ctx)()
+	return a.system.TakeTask(ctx, activity, worker)
 }
 
 // executions are the executions of the signed APIs. They start and stop as a system's do.

@@ -147,6 +147,7 @@ const (
 	keyRoot       = 'w' // root: the request to stop its descendants
 	keyPaused     = 'q' // name of a paused flow: nothing
 	keySchedule   = 'c' // flow, name: text of a schedule
+	keyActivity   = 'y' // name of an activity: when it was created
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
 

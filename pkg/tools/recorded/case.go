@@ -254,7 +254,8 @@ func (c *recordedCase) putStarted(ctx context.Context, system *local.System) err
 // functions returns the names of the functions that the machine calls.
 func (c *recordedCase) functions(parsed *flow.Flow) (names []string) {
 	for _, task := range parsed.Tasks() {
-		if task.Resource.Text != "" && !task.Resource.Subflow {
+		// An activity without an outcome was deleted before the execution.
+		if task.Resource.Text != "" && !task.Resource.Subflow && (!task.Resource.Activity || len(c.Outcomes) > 0) {
 			names = append(names, local.TaskName(task.Resource))
 		}
 	}
@@ -442,7 +443,7 @@ var hidden = regexp.MustCompile(`<(?:<[a-z_]+>|[A-Za-z])[A-Za-z0-9_:\-]*>`)
 // withoutHeaders are members of a result that only the service has, and members of events that the
 // recorder removed.
 var withoutHeaders = []string{
-	"SdkHttpMetadata", "SdkResponseMetadata", "RedriveCount", "RedriveStatus", "RedriveStatusReason", "inputDetails", "outputDetails",
+	"SdkHttpMetadata", "SdkResponseMetadata", "RedriveCount", "RedriveStatus", "RedriveStatusReason", "inputDetails", "outputDetails", "workerName",
 }
 
 // equal compares a recorded value with another one. A text that holds JSON is equal to its value.

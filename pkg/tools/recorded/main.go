@@ -82,6 +82,7 @@ func runCases(name string, out io.Writer) error {
 		if bytes.Contains(line, []byte(`"inspectionLevel"`)) { // of a state that is tested alone
 			line = bytes.ReplaceAll(line, []byte(`"date"`), []byte(`"<date>"`))
 		}
+		line = bytes.ReplaceAll(line, []byte(`"resource": "activity_arn"`), []byte(`"resource": "<activity_arn>"`))
 		if err := json.Unmarshal(line, &c); err != nil {
 			return err
 		}
