@@ -23,11 +23,13 @@ func TestParseReports(t *testing.T) {
 		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Assign": {"x": 1}, "Next": "B"}, "B": {"Type": "Parallel", "Branches": [
 			{"StartAt": "C", "States": {"C": {"Type": "Pass", "Assign": {"x": 2}, "End": true}}}], "Assign": {"x": 3},
 				"End": true}}}`: `state "C": variable "x" belongs to the states around, where state "A" assigns it`,
-		pass(`States.Hash($.a, 'md5')`):                                        "md5",
-		pass(`States.Format(\"a {}\", $.b)`):                                   "a text in a call stands in single quotes",
-		pass(`States.MathAdd(1)`):                                              "States.MathAdd has 1 argument; allowed: 2",
-		pass(`States.MathRandom(1)`):                                           "States.MathRandom has 1 argument; allowed: 2 to 3",
-		pass(`States.Format()`):                                                "States.Format has 0 arguments; allowed: at least 1",
+		pass(`States.Hash($.a, 'md5')`):      "md5",
+		pass(`States.Format(\"a {}\", $.b)`): "a text in a call stands in single quotes",
+		pass(`States.MathAdd(1)`):            "States.MathAdd has 1 argument; allowed: 2",
+		pass(`States.MathRandom(1)`):         "States.MathRandom has 1 argument; allowed: 2 to 3",
+		pass(`States.Format()`):              "States.Format has 0 arguments; allowed: at least 1",
+		`{"StartAt": "A", "States": {"A": {"Type": "Parallel", "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}], "End": true,
+			"Retry": [{"MaxAttempts": 1}]}}}`: `state "A": field "ErrorEquals" is missing, which is required`,
 		`{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": []}}}`: `Choices is empty; write at least one of the rules`,
 	} {
 		parsed, problems := asl.Parse([]byte(text))

@@ -62,8 +62,11 @@ func Find(entries []Entry, key string) *Node {
 	return nil
 }
 
-// Inside returns the values of a mapping or the items of a list.
+// Inside returns the values of a mapping or the items of a list, none for nil.
 func (n *Node) Inside() []*Node {
+	if n == nil {
+		return nil
+	}
 	values := make([]*Node, len(n.Entries), len(n.Entries)+len(n.Items))
 	for i, e := range n.Entries {
 		values[i] = e.Value
