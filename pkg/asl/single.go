@@ -61,16 +61,19 @@ func ParseState(text []byte, name string) (*SingleState, flow.Problems) {
 	}
 	s := &seriesParser{parser: p, series: &flow.Series{}, steps: map[string]*flow.Step{}}
 	s.read(document.Entry{Key: cmp.Or(name, defaultState), Pos: n.Pos, Value: n})
-	if len(p.Problems) > 0 {
-		return nil, p.Problems.Reported()
-	}
-	for _, step := range p.flow.All[1:] {
+	for _, step := range p.flow.All[min(1, len(p.flow.All)):] {
 		single.Inside = append(single.Inside, step.Name)
 	}
 	for _, j := range s.jumps {
-		next, _ := j.at.Text()
+		next, ok := j.at.Text()
+		if p.state = j.state; !ok || next == "" {
+			p.unfit(j.at, j.field, "the name of a state")
+		}
 		*j.to = &flow.Step{Index: len(p.flow.All), Name: next, Series: s.series, End: true, Kind: &flow.Succeed{}, Data: &data{state: next}}
 		p.flow.All = append(p.flow.All, *j.to)
+	}
+	if len(p.Problems) > 0 {
+		return nil, p.Problems.Reported()
 	}
 	d, _ := p.flow.All[0].Data.(*data)
 	p.flow.Steps, single.Constant, d.single = s.series.Steps, !d.fixed.IsMissing(), single
