@@ -120,7 +120,7 @@ func (t *stateTest) needsMock() string {
 	case t.Context != "":
 		return "context is given without a mock; specify one"
 	case isTask && (task.Pattern != flow.PatternRequestResponse || task.Resource.Subflow):
-		return "TestState does not wait for tokens, jobs and executions; specify a mock"
+		return "TestState does not wait for tokens, workers, jobs and executions; specify a mock"
 	case isTask && t.Call == nil:
 		return "TestState makes no calls here; specify a mock"
 	}
