@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -78,6 +79,18 @@ func (a *actor) checkStops(l *log, wake engine.Wake) {
 	}
 }
 
+// checkStarts: of the wakes of joins only the one that entered a fork starts its lanes. A new process
+// sends that one again, and forged wakes may be alike.
+func (a *actor) checkStarts(l *log, wake engine.Wake) {
+	if wake.Cause != machine.CauseStart || l.lane == nil || a.wake == nil || !machine.IsJoin(a.wake.Cause) || a.world.alone || a.world.forged > 0 {
+		return
+	}
+	i := slices.IndexFunc(l.parent.items, func(i item) bool { return forLanes(i.state) && i.state.Waiting.Attempt.Number == l.lane.Attempt })
+	if i >= 0 && l.parent.items[i].by != a.wake {
+		a.world.violate(TooManyMessages, "%s starts %s for a wake of another attempt's lanes", a.name, l.name)
+	}
+}
+
 // checkCall: a call is made only for what goes on.
 func (a *actor) checkCall(call machine.Call) {
 	a.checkInTime()
@@ -140,11 +153,12 @@ func (l *log) checkIdle(after machine.State) {
 		return
 	}
 	waiting := l.parent.last().Waiting
-	if waiting.Fork() == nil || l.flow.parsed.All[waiting.Attempt.Step].Series.Owner != nil || waiting.Fork().Items == waiting.Fork().Lanes {
+	fork := waiting.Fork()
+	if fork == nil || l.flow.parsed.All[waiting.Attempt.Step].Series.Owner != nil || fork.Items == fork.Lanes || fork.Lanes == 1 {
 		return
 	}
 	record := l.store.joined(engine.ForkID{Log: l.parent.id, Attempt: waiting.Attempt.Number})
-	if record.Failed == engine.NoLane && record.Cursor < waiting.Fork().Items {
+	if record.Failed == engine.NoLane && record.Cursor < fork.Items {
 		l.violate(Idle, "%s ends, and the items from %d on have no lane", l.name, record.Cursor)
 	}
 }
@@ -195,12 +209,62 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 		return fmt.Sprintf("it was to be %s %s", before.Ending.Status, before.Ending.Error)
 	case before.Ending != nil, after.Status == machine.StatusTimedOut:
 		return ""
+	case l.tolerates && l.wrongTolerance(before, lanes, failed >= 0) != "":
+		return l.wrongTolerance(before, lanes, failed >= 0)
 	case failed >= 0:
 		return l.wrongHandling(before, after, events, lanes[record.Failed].last().Error)
 	case failed < 0 && !exited && after.Error != machine.ErrorDataLimit && (l.limits.Events == 0 || after.Error != machine.ErrorEventLimit):
 		return "no lane failed"
 	}
 	return ""
+}
+
+// wrongTolerance is why a fork that is not to be stopped fails, or goes on, against the number of
+// its items that may fail. It is empty if there is no such reason.
+func (l *log) wrongTolerance(before machine.State, lanes []*log, fails bool) string {
+	step := before.Waiting.Attempt.Step
+	foreach, ok := l.flow.parsed.All[step].Kind.(*flow.Foreach)
+	if !ok {
+		return ""
+	}
+	failed, exceeded, otherwise := 0, false, ""
+	for _, lane := range lanes {
+		for _, e := range lane.history() {
+			if e.Type == machine.IterationExited && e.Step == step && e.Error != "" {
+				failed++
+			}
+		}
+		switch end := lane.last(); {
+		case end.Status != machine.StatusFailed:
+		case end.Error == machine.ErrorTolerance:
+			exceeded = true
+		case end.Error != machine.ErrorInternal && end.Error != machine.ErrorDataLimit:
+			otherwise = end.Error
+		}
+	}
+	items, most := mostFailed(before, foreach.Tolerance)
+	switch {
+	case most > 0 && otherwise != "" && l.limits.Events == 0:
+		return fmt.Sprintf("a lane failed with %s, and %d items may fail", otherwise, most)
+	case most == 0 && failed > 0, most > 0 && exceeded && failed <= most, failed > most && !fails:
+		return fmt.Sprintf("%d of %d items failed, and %d may", failed, items, most)
+	}
+	return ""
+}
+
+// mostFailed returns how many items the fork of a state has, and how many of them may fail.
+func mostFailed(s machine.State, tolerance flow.Tolerance) (items, most int) {
+	items = s.Waiting.Fork().Items
+	if s.Results != nil && s.Results.Step == s.Waiting.Attempt.Step {
+		items += s.Results.DoneBefore(math.MaxInt)
+	}
+	switch {
+	case tolerance.Count != nil:
+		return items, min(*tolerance.Count, items)
+	case tolerance.Percentage != nil:
+		return items, items * int(*tolerance.Percentage) / 100 //nolint:mnd // percent
+	}
+	return items, 0
 }
 
 // triesBefore is how often the fork of an attempt was tried again before it.
@@ -225,7 +289,8 @@ func (l *log) wrongHandling(before, after machine.State, events []machine.Event,
 	caught := slices.ContainsFunc(events, func(e machine.Event) bool {
 		return e.Type == machine.StepFailed && e.Step == attempt.Step && !e.Output.IsMissing()
 	})
-	again := after.Waiting != nil && after.Waiting.Attempt.Step == attempt.Step && !caught
+	tolerated := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.IterationExited && e.Error == failure })
+	again := after.Waiting != nil && after.Waiting.Attempt.Step == attempt.Step && !caught && !tolerated
 	switch {
 	case l.limits.Events > 0 && after.Error == machine.ErrorEventLimit:
 	case len(handlers.Retry) > 0 && tries < handlers.Retry[0].MaxAttempts:
@@ -237,7 +302,7 @@ func (l *log) wrongHandling(before, after machine.State, events []machine.Event,
 		return "it is tried again too often"
 	case caught != (len(handlers.Catch) > 0):
 		return fmt.Sprintf("caught=%t is wrong", caught)
-	case !caught && (after.Status != machine.StatusFailed || after.Error != failure):
+	case !caught && !tolerated && (after.Status != machine.StatusFailed || after.Error != failure):
 		return "a lane failed"
 	}
 	return ""
@@ -278,6 +343,8 @@ func (p *places) read(e machine.Event, f flowDraft) {
 		p.open = append(p.open, placed{e.ID, -1})
 	case e.Type == machine.BranchEntered, e.Type == machine.IterationEntered:
 		p.open = append(p.open, placed{e.ID, e.Index})
+	case e.Type == machine.IterationExited && e.Error != "": // of the lane, with all that was open in it
+		p.open = p.open[:1]
 	case e.Type == machine.BranchExited, e.Type == machine.IterationExited, e.Type == machine.StepExited && isFork && p.isInFork():
 		p.open = p.open[:len(p.open)-1]
 	}

@@ -56,7 +56,8 @@ func (l *log) checkVisit(v *visit) {
 
 func (l *log) checkCaught(v *visit, end machine.Event) {
 	entry := slices.IndexFunc(v.task.Catch, func(c flow.Catch) bool { return asksFor(v.task, c.Errors, end) })
-	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed || l.lane != nil && v.next.Type == 0
+	tolerated := v.next.Type == machine.IterationExited && v.next.Error != ""
+	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed || l.lane != nil && v.next.Type == 0 || tolerated
 	if (entry < 0) != ends {
 		l.violate(Tries, "%s was followed by event %d, %s, though entry %d asks for it", end.Error, v.next.ID, v.next.Type, entry)
 		return

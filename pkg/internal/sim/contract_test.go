@@ -9,12 +9,10 @@ import "github.com/waitless/waitless/pkg/internal/sim"
 // janitor ends a lane whose ending was lost when the stop of the lane is dead-lettered, no run
 // shows: an outage has to begin between that stop and its handling. Nor does a run show that any
 // other wake than joined must not continue a log (rule 18), that a lane retires in the record (rule
-// 28), that a worker with results goes on at once (rule 29), or that each wake of a join has a cause
-// of its own (rule 17): each needs two workers of one wake that stand still at the right instants.
-// Nor that a defect does not end a log that closes (rule 21): no fixed seed gives up a log between
-// the failure of a lane and the joins of the others. One seed in many thousands loses a commit with
-// shared results and makes it again with all of them (rule 4). Cases of package enginetest show all
-// of these.
+// 28), or that a worker with results goes on at once (rule 29): each needs two workers of one wake
+// that stand still at the right instants. One seed in many thousands loses a commit with shared
+// results and makes it again with all of them (rule 4). Cases of package enginetest show all of
+// these.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -842,6 +840,55 @@ var mutants = []mutant{
 		name: "rule 15: recovery does not stop the lanes of a fork that closes", from: unhandled + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go", `if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {`,
 			`if _, unresolved := machine.Unresolved(state, waiting.By); unresolved && (state.Ending != nil || !state.StopsLanes()) {`),
+	},
+	{
+		name: "rule 17: two wakes of a join have the same cause", from: unhandled + 1,
+		caught: sim.TooManyMessages, edits: one("engine/lanes.go", `	if c.WriteFormat <= 1 {`, `	if c.WriteFormat > 0 {`),
+	},
+	{
+		name: "rule 21: a defect ends a log that closes", from: tolerant + 1,
+		caught: sim.Orphan, edits: one("machine/end.go", `w.Fork() != nil && !joined {`, `w.Fork() != nil && !joined && w.Fork().Closing == nil {`),
+	},
+	{
+		name: "rule 21: a defect of a lane does not fail its fork", from: forkless + 1,
+		caught: sim.ItemLost, edits: one("engine/lanes.go", `Failed: state.Status == machine.StatusFailed, Retired`,
+			`Failed: state.Status == machine.StatusFailed && state.Error != machine.ErrorInternal, Retired`),
+	},
+	{
+		name: "rule 29: nothing reports the failed items of a lane again", from: tolerant + 1,
+		caught: sim.Stuck, edits: one("machine/fork.go", `		return s.report()
+	case fork == nil:`, `		return nil
+	case fork == nil:`),
+	},
+	{
+		name: "rule 32: failed items are reported before they are committed", from: tolerant + 1,
+		caught: sim.Join, edits: one("engine/commit.go", `machine.StartLanes, machine.StopLanes, machine.ReportFailures:`,
+			`machine.StartLanes, machine.StopLanes:`),
+	},
+	{
+		name: "rule 32: a lane reports each second failed item", from: tolerant + 1,
+		caught: sim.Join, edits: one("machine/fork.go", `end.Failed() && s.Tolerance.Most < s.Tolerance.Items {`,
+			`end.Failed() && s.Tolerance.Most < s.Tolerance.Items && s.Tolerance.Failed%2 == 0 {`),
+	},
+	{
+		name: "rule 32: the record counts reports", from: tolerant + 1,
+		caught: sim.Join, edits: one("engine/joins.go", `	if r.Failures[report.Lane] < report.Failed {`,
+			`	if report.Failed = r.Failures[report.Lane] + 1; report.Failed > 0 {`),
+	},
+	{
+		name: "rule 32: a late report makes the number of failed items lower", from: tolerant + 1,
+		caught: sim.Join, edits: one("engine/joins.go", `	if r.Failures[report.Lane] < report.Failed {`,
+			`	if r.Failures[report.Lane] != report.Failed {`),
+	},
+	{
+		name: "rule 32: the failed items of other lanes do not count", from: tolerant + 1,
+		caught: sim.Join, edits: one("engine/calls.go", `		for _, items := range record.Failures {
+			failed += items
+		}`, `		failed = record.Failures[lane.Index]`),
+	},
+	{
+		name: "rule 33: rearm does not raise the failed items", from: tolerant + 1,
+		caught: sim.Join, edits: one("engine/joins.go", `		if lane.Tolerance != nil {`, `		if lane.Tolerance != nil && lane.Lane.Index < 0 {`),
 	},
 	{
 		name: "rule 33: rearm does not raise the record", from: static + 1,

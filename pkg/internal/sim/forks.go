@@ -23,16 +23,25 @@ const (
 	// handledSeeds are the last of those in which all flows begin with a fork that is caught or tried
 	// again.
 	handledSeeds = 23_000
+	// toleratedSeeds are the last of those in which all flows begin with a foreach that tolerates
+	// failures.
+	toleratedSeeds = 24_000
 )
 
 // drawsClaims reports whether lanes claim their items in a seed's run.
 func drawsClaims(seed uint64) bool {
-	return seed > staticSeeds && (seed <= handledSeeds || seed&(1<<4) != 0)
+	return seed > staticSeeds && (seed <= toleratedSeeds || seed&(1<<4) != 0)
+}
+
+// drawsTolerance reports whether each foreach of a seed's run may tolerate failures.
+func drawsTolerance(seed uint64) bool {
+	return seed > handledSeeds && (seed <= toleratedSeeds || seed&(1<<4|1<<6|1<<10) == 1<<4|1<<6|1<<10) && !drawsShortLife(seed)
 }
 
 // drawsHandlers reports whether forks of a seed's run may be caught or tried again.
 func drawsHandlers(seed uint64) bool {
-	return seed > claimedSeeds && (seed <= handledSeeds || seed&(1<<4|1<<5|1<<7) == 1<<4|1<<7) && !drawsShortLife(seed)
+	drawn := seed <= handledSeeds || seed <= toleratedSeeds && seed&2 != 0 || seed > toleratedSeeds && seed&(1<<4|1<<5|1<<7) == 1<<4|1<<7
+	return seed > claimedSeeds && drawn && !drawsShortLife(seed)
 }
 
 // drawsHandled reports whether the flow of a seed's run begins with such a fork.
@@ -40,7 +49,8 @@ func drawsHandled(seed uint64) bool { return drawsHandlers(seed) && seed <= hand
 
 // drawsForeach reports whether the flow of a seed's run begins with a foreach whose lanes claim.
 func drawsForeach(seed uint64) bool {
-	return seed > staticSeeds && seed <= claimedSeeds && !drawsShortLife(seed)
+	claims := seed > staticSeeds && seed <= claimedSeeds || seed > handledSeeds && seed <= toleratedSeeds
+	return claims && !drawsShortLife(seed)
 }
 
 // drawsForks reports whether the flow of a seed's run may have forks: half of them, without those
@@ -92,6 +102,13 @@ func (w *world) drawParallel(f *flowDraft, branches int) {
 
 // drawClaims adds a foreach with more items than lanes, or a fork in a lane of a fork.
 func (w *world) drawClaims(f *flowDraft) {
+	if w.tolerates {
+		w.failing = 2 + w.rand.IntN(3)
+		f.forks++
+		w.drawForeachOf(f, 2+w.rand.IntN(5), 1+w.rand.IntN(3))
+		f.forks--
+		return
+	}
 	if !w.restored && w.chance(4) {
 		w.drawNested(f)
 		return
@@ -188,6 +205,13 @@ func (w *world) drawForeachOf(f *flowDraft, items, atOnce int) {
 		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", atOnce))
 	case w.chance(2):
 		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", 1+w.rand.IntN(4)))
+	}
+	switch {
+	case !w.tolerates || w.chance(8):
+	case w.chance(4):
+		lines = append(lines, fmt.Sprintf("maxToleratedFailurePercentage: %d", w.rand.IntN(101)))
+	default:
+		lines = append(lines, fmt.Sprintf("maxToleratedFailures: %d", w.rand.IntN(items+1)))
 	}
 	handlers, after := w.drawHandlers(f)
 	defer after()

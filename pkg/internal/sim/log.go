@@ -27,6 +27,7 @@ type item struct {
 	state   machine.State
 	events  []machine.Event
 	expires time.Time
+	by      *engine.Wake // whose worker put it, nil for a client
 }
 
 // own is the log of the execution itself.
@@ -113,7 +114,10 @@ func (l *log) append(next engine.Item) error {
 		l.violate(Broken, "read item %d: %s", next.Seq, err)
 	}
 	before := l.last()
-	l.items = append(l.items, item{next, l.now, state, events, state.Expires})
+	if l.closesBadly && state.StopsLanes() && state.Ending == nil {
+		l.closesBadly, l.defect = false, defect{l.now, never}
+	}
+	l.items = append(l.items, item{next, l.now, state, events, state.Expires, nil})
 	l.addLanes(state)
 	l.addParent(state)
 	l.addSub(state.Waiting)

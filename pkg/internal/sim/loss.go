@@ -44,21 +44,34 @@ func (w *world) lose() {
 func drawsRestore(seed uint64) bool { return drawsForeach(seed) && seed%8 == 2 }
 
 // beginRestore has the tables be restored. Nothing runs and no message is under way then, and
-// clients rearm all executions.
+// clients rearm all executions. The store of one process has no such backup.
 func (w *world) beginRestore() {
-	w.claimsLeft = 1 + w.rand.IntN(6)
+	if w.alone && w.tolerates {
+		return
+	}
+	w.changesLeft = 1 + w.rand.IntN(6)
+	if w.tolerates {
+		w.changesLeft = (w.changesLeft + 2) / 3 //nolint:mnd // fewer items fail than are claimed
+	}
 }
 
-// countClaim begins the restore soon after a claim.
-func (w *world) countClaim() {
-	if w.claimsLeft--; w.claimsLeft != 0 {
+// countChange begins the restore soon after a claim, or after a report of failed items where there
+// are some.
+func (w *world) countChange() {
+	if w.changesLeft--; w.changesLeft != 0 {
 		return
+	}
+	older := map[*world]map[engine.ForkID]engine.JoinRecord{}
+	for _, each := range w.worlds {
+		if older[each] = each.store.older; w.tolerates { // also what changes until then is missing
+			older[each] = maps.Clone(each.store.older)
+		}
 	}
 	w.after(w.between(0, 300*time.Millisecond), func() {
 		w.lose()
 		w.restores++
 		for _, each := range w.worlds {
-			maps.Copy(each.store.joins, each.store.older)
+			maps.Copy(each.store.joins, older[each])
 			each.rearm()
 		}
 	})

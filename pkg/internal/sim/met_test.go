@@ -11,13 +11,13 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// TestRunsMeetAllConstructs counts in how many of 400 runs each construct is met that the contract
+// TestRunsMeetAllConstructs counts in how many of 600 runs each construct is met that the contract
 // of lanes and sub-flows is about. What no run meets, no invariant looks at.
 func TestRunsMeetAllConstructs(t *testing.T) {
 	t.Parallel()
 	const seeds = 200
 	runs := map[string]int{}
-	for _, first := range []uint64{awaitedSeeds, claimedSeeds} {
+	for _, first := range []uint64{awaitedSeeds, claimedSeeds, handledSeeds} {
 		for seed := first + 1; seed <= first+seeds; seed++ {
 			w := newWorld(seed)
 			w.run(seed)
@@ -27,8 +27,8 @@ func TestRunsMeetAllConstructs(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(inItems)), slices.Sorted(maps.Keys(inLogs))) {
-		if t.Logf("%3d of %d runs: %s", runs[name], 2*seeds, name); runs[name] == 0 {
-			t.Errorf("none of %d runs meets %s", 2*seeds, name)
+		if t.Logf("%3d of %d runs: %s", runs[name], 3*seeds, name); runs[name] == 0 {
+			t.Errorf("none of %d runs meets %s", 3*seeds, name)
 		}
 	}
 }
@@ -95,7 +95,11 @@ var inItems = map[string]func(m met) bool{
 	"a pause before a retry of a fork": func(m met) bool {
 		return m.waiting.For == machine.WaitingForRetry && m.flow.hasItems(m.waiting.Attempt.Step)
 	},
-	"a fork that is tried again":        func(m met) bool { return forLanes(m.state) && len(m.waiting.Retried) > 0 },
+	"a fork that is tried again": func(m met) bool { return forLanes(m.state) && len(m.waiting.Retried) > 0 },
+	"a report of failed items":   func(m met) bool { return m.waiting.For == machine.WaitingForReport },
+	"a stop of a lane that reports": func(m met) bool {
+		return m.waiting.For == machine.WaitingForReport && m.lane != nil && m.parent.last().Status == machine.StatusStopped
+	},
 	"a sub-flow of a lane":              func(m met) bool { return m.lane != nil && m.waiting.Child() != nil },
 	"a sub-flow of a sub-flow":          func(m met) bool { return m.starters != nil && m.waiting.Child() != nil },
 	"a fork in a sub-flow":              func(m met) bool { return m.starters != nil && forLanes(m.state) },
@@ -121,6 +125,10 @@ var inLogs = map[string]func(l *log) bool{
 		return slices.ContainsFunc(l.history(), func(e machine.Event) bool {
 			return e.Type == machine.StepFailed && l.flow.hasItems(e.Step) && !e.Output.IsMissing()
 		})
+	},
+	"too many failed items": func(l *log) bool { return l.lane != nil && l.last().Error == machine.ErrorTolerance },
+	"a fork that goes on after failed items": func(l *log) bool {
+		return l.lane != nil && l.last().Status == machine.StatusSucceeded && l.last().Tolerance != nil && l.last().Tolerance.Failed > 0
 	},
 	"a lane and a restart": func(l *log) bool {
 		return l.lane != nil && l.items[0].state.Generation != l.last().Generation && isFinal(l.last())

@@ -109,7 +109,11 @@ func (l logs) Append(_ context.Context, item engine.Item) error {
 	return commit(fmt.Sprintf("commit item %d", item.Seq)+of.suffix(), func() error {
 		l.a.nonces = append(l.a.nonces, item.Nonce)
 		l.a.checkOpens(of, item)
-		return of.append(item)
+		err := of.append(item)
+		if err == nil {
+			of.items[item.Seq].by = l.a.wake
+		}
+		return err
 	})
 }
 
@@ -275,7 +279,9 @@ func (j joins) Claim(_ context.Context, fork engine.ForkID, claim engine.ClaimRe
 	l := j.a.checkClaims(fork, claim)
 	err = j.a.effect(fmt.Sprintf("claim %d of %s", claim.Number, l.name), func() error {
 		record = j.a.world.store.changeJoin(fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithClaim(claim) })
-		j.a.world.countClaim()
+		if !j.a.world.tolerates {
+			j.a.world.countChange()
+		}
 		return nil
 	})
 	return record, err
@@ -285,7 +291,12 @@ func (j joins) Report(_ context.Context, fork engine.ForkID, report engine.Failu
 	j.stall()
 	l := j.a.checkReports(fork, report)
 	err = j.a.effect(fmt.Sprintf("report %d of %s", report.Failed, l.name), func() error {
+		before := j.a.world.store.joined(fork).Failures[report.Lane]
 		record = j.a.world.store.changeJoin(fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithFailures(report) })
+		if record.Failures[report.Lane] < before {
+			l.violate(Join, "%d failed items of %s were reported, and then %d", before, l.name, report.Failed)
+		}
+		j.a.world.countChange()
 		return nil
 	})
 	return record, err
@@ -333,6 +344,7 @@ func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	return p.a.effect("send "+to.wakeName(wake), func() error {
 		p.a.checkTimer(to, wake)
 		p.a.checkStops(to, wake)
+		p.a.checkStarts(to, wake)
 		p.a.tells(wake)
 		to.send(wake)
 		return nil
@@ -350,6 +362,7 @@ func (p batchWakes) SendAll(_ context.Context, all []engine.Wake) error {
 		for _, wake := range some {
 			to := p.a.world.logOf(wake.Execution)
 			p.a.checkStops(to, wake)
+			p.a.checkStarts(to, wake)
 			to.send(wake)
 		}
 	}

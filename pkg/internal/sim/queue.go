@@ -45,7 +45,7 @@ func (l *log) send(wake engine.Wake) {
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
-		a.log, a.early = l, wake.Due.After(a.clock())
+		a.log, a.wake, a.early = l, m.wake, wake.Due.After(a.clock())
 		verdict, err := a.worker().Advance(a.ctx, received)
 		return verdict.RetryAt, err
 	}

@@ -28,6 +28,7 @@ func (w *world) redrive() bool {
 	again.leftBefore = w.own().leftAt()
 	again.doneBefore = w.own().doneAt(again.leftBefore)
 	again.flow, again.limits, again.tries, again.forks, again.failing = w.flow, w.limits, w.tries, w.forks, w.failing
+	again.tolerates = w.tolerates
 	w.askRedrive(again, startTries)
 	if w.chance(4) {
 		w.after(w.between(0, time.Minute), func() { again.stop(3) })
@@ -97,7 +98,7 @@ func (l *log) doneAt(name string) map[int]bool {
 			attempt = append(slices.Clip(attempt), l.store.logs[machine.Lane{Parent: l.id, Attempt: e.ID, Index: index}.ID()].history()...)
 		}
 		for _, e := range attempt {
-			if e.Step == i && (e.Type == machine.BranchExited || e.Type == machine.IterationExited) {
+			if e.Step == i && (e.Type == machine.BranchExited || e.Type == machine.IterationExited) && e.Error == "" {
 				done[e.Index] = true
 			}
 		}

@@ -51,7 +51,7 @@ type shared struct {
 	generation  uint64
 	losses      int           // of the queue of wakes; see drawsLoss
 	restores    int           // of tables from a backup; see drawsRestore
-	claimsLeft  int           // until that
+	changesLeft int           // of join records, until that
 	swept       bool          // see drawsSweeps
 	losesUntil  time.Duration // wakes that are sent before are lost
 	lastSweep   time.Duration
@@ -73,8 +73,10 @@ type shared struct {
 type world struct {
 	*shared
 	*family
-	defect  defect
-	refused int // commits that were refused though no worker was first; each may have sent a timer
+	defect defect
+	// closesBadly: a defect begins when the first fork closes.
+	closesBadly bool
+	refused     int // commits that were refused though no worker was first; each may have sent a timer
 
 	redriven   engine.StartRequest // of the redrive of another execution, without a name for one that starts
 	leftBefore string              // the step that the other execution was left at, "" for none
@@ -90,6 +92,7 @@ type world struct {
 	claims    bool // its flow begins with a foreach whose lanes claim their items; see drawsForeach
 	handled   bool // its forks may be caught or tried again; see drawsHandlers
 	begins    bool // its flow begins with such a fork; see drawsHandled
+	tolerates bool // its foreach steps may tolerate failures; see drawsTolerance
 	forks     bool // its flow may have forks; see drawsForks
 	failing   int  // one call in so many fails
 	limits    machine.Limits
@@ -171,14 +174,20 @@ func newWorld(seed uint64) *world {
 	}
 	if w.claims && w.chance(2) {
 		w.faults.doubled, w.faults.left = 1+w.rand.IntN(3), 2+w.rand.IntN(4)
-		if w.nested {
+		if w.nested || w.tolerates {
 			w.aimAtCommits()
+		}
+		if w.tolerates {
+			w.faults.doubled, w.faults.left = 2, 5+w.rand.IntN(6)
 		}
 	}
 	if w.begins && w.chance(2) {
 		w.faults.doubled, w.faults.left = 1+w.rand.IntN(3), 2+w.rand.IntN(4)
 	}
 	w.defect = w.drawDefect()
+	if w.closesBadly = w.tolerates && w.chance(4); w.closesBadly && w.chance(2) {
+		w.aimAtCommits()
+	}
 	w.note("seed %d: %s", seed, w.faults)
 	w.trace = append(w.trace, w.flow.text...)
 	return w
@@ -208,7 +217,7 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 // draw makes up the flow.
 func (w *world) draw(seed uint64) {
 	w.hasJobs, w.tries, w.forks, w.failing = seed%4 == 3, drawsTries(seed), drawsForks(seed), 20
-	w.restored, w.handled, w.begins = drawsRestore(seed), drawsHandlers(seed), drawsHandled(seed)
+	w.restored, w.handled, w.begins, w.tolerates = drawsRestore(seed), drawsHandlers(seed), drawsHandled(seed), drawsTolerance(seed)
 	if w.claims = drawsForeach(seed); w.claims && !w.tries && w.chance(2) {
 		w.limits.Events = 25 + w.rand.IntN(30) // so that lanes retire
 	}
@@ -323,6 +332,7 @@ type actor struct {
 	began      time.Duration
 	skew       time.Duration // of its clock
 	log        *log          // which it handles a wake of, nil for none
+	wake       *engine.Wake  // which it handles, the same for copies of a message, nil for none
 	looked     time.Duration // when it last read the latest item of that log, or a token
 	early      bool          // the timer that it handles came before its instant
 	recovers   bool          // it sends what an earlier process left
