@@ -52,7 +52,8 @@ func TestMachineAgreesWithNaiveInterpreter(t *testing.T) {
 		}
 	}
 	if seen["forks"] < int(flows) || seen["Succeeded"] < int(flows)/4 || seen["Failed"] < int(flows)/10 ||
-		seen["caught forks"] < int(flows)/50 || seen["forks tried again"] < int(flows)/50 {
+		seen["caught forks"] < int(flows)/50 || seen["forks tried again"] < int(flows)/50 ||
+		seen["failures tolerated"] < int(flows)/50 || seen["tolerance exceeded"] < int(flows)/100 {
 		t.Errorf("not much of a test: %v", seen)
 	}
 }

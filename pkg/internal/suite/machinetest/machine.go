@@ -602,6 +602,10 @@ func (n *NaiveMachine) iterations(state map[string]any, s scope, input any, at t
 	if f != nil {
 		return ended{End: End{At: at}}, f
 	}
+	tolerance, f := n.tolerance(state, s.with(input), len(list))
+	if f != nil {
+		return ended{End: End{At: at}}, f
+	}
 	places, outputs := make([]ended, min(len(list), most)), make([]any, len(list))
 	ends := make([]End, len(places))
 	for i := range places {
@@ -620,6 +624,13 @@ func (n *NaiveMachine) iterations(state map[string]any, s scope, input any, at t
 		inner := s.with(item.input)
 		inner.item, inner.sequence = map[string]any{"Index": float64(i), "Value": item.value}, ""
 		end := n.states(processor, inner.inside(), place.At)
+		if tolerance.tolerates(&end.End) {
+			n.Seen["failures tolerated"]++
+			end.output = map[string]any{"Error": end.Failures[0], "Cause": end.cause}
+			if end.Failures = nil; tolerance.isUnclear || end.cause == severalCauses {
+				n.giveUp()
+			}
+		}
 		place.At, place.Failures, place.Calls, outputs[i] = end.At, end.Failures, append(place.Calls, end.Calls...), end.output
 		for j := range ends {
 			if &ends[j] == place {
@@ -629,6 +640,10 @@ func (n *NaiveMachine) iterations(state map[string]any, s scope, input any, at t
 	}
 	for i := range places {
 		places[i].End = ends[i]
+	}
+	if tolerance.isExceeded() {
+		n.Seen["tolerance exceeded"]++
+		places = []ended{{End: tolerance.exceeded(ends, errorTolerance), cause: unknownCause}}
 	}
 	s.sequence = outer
 	return n.joined(places, outputs, s, "Map", at), nil
@@ -648,6 +663,31 @@ func (n *NaiveMachine) atOnce(state map[string]any, s scope) (int, *failure) {
 		return 0, &failure{errorRuntime, unknownCause}
 	}
 	return cmp.Or(int(whole), 40), nil //nolint:mnd // the default
+}
+
+const errorTolerance = "States.ExceedToleratedFailureThreshold"
+
+// tolerance returns how many iterations of a Map may fail.
+func (n *NaiveMachine) tolerance(state map[string]any, s scope, items int) (t tolerance, f *failure) {
+	most := state["ToleratedFailureCount"]
+	if path, ok := state["ToleratedFailureCountPath"]; ok {
+		if most, f = n.path(text(path), s); f != nil {
+			return t, f
+		}
+		if whole, isNumber := most.(float64); !isNumber || whole < 0 || whole != math.Trunc(whole) {
+			return t, &failure{errorRuntime, unknownCause}
+		}
+	}
+	var count *int
+	if whole, ok := most.(float64); ok {
+		count = new(int(whole))
+	}
+	var percentage *float64
+	if share, ok := state["ToleratedFailurePercentage"].(float64); ok {
+		percentage = &share
+	}
+	t.most = mostFailed(items, count, percentage)
+	return t, nil
 }
 
 type mapItem struct{ value, input any }

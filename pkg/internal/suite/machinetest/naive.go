@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -57,11 +58,15 @@ type Naive struct {
 	Seen map[string]int
 }
 
-// HandlesForks reports whether a parallel or a foreach of the flow has retry or catch.
+// HandlesForks reports whether a parallel or a foreach of the flow has retry or catch, or tolerates
+// failures.
 func HandlesForks(def *flow.Flow) bool {
 	return slices.ContainsFunc(def.All, func(step *flow.Step) bool {
-		h := step.Handlers()
-		return step.IsFork() && len(h.Retry)+len(h.Catch) > 0
+		h, foreach := step.Handlers(), flow.Foreach{}
+		if each, ok := step.Kind.(*flow.Foreach); ok {
+			foreach = *each
+		}
+		return step.IsFork() && len(h.Retry)+len(h.Catch) > 0 || foreach.Tolerance.IsSet()
 	})
 }
 
@@ -93,8 +98,10 @@ type End struct {
 	Calls    []Call
 }
 
-// Differs returns how another end differs from the wanted one, "" if it does not.
+// Differs returns how another end differs from the wanted one, "" if it does not. It does not
+// compare the causes of failures that a foreach tolerates.
 func (want End) Differs(got End, epoch time.Time) string {
+	want, got = want.withoutCauses(), got.withoutCauses()
 	switch {
 	case len(got.Failures) != min(1, len(want.Failures)), len(got.Failures) > 0 && !slices.Contains(want.Failures, got.Failures[0]):
 		return fmt.Sprintf("failure %v, want one of %v", got.Failures, want.Failures)
@@ -104,7 +111,9 @@ func (want End) Differs(got End, epoch time.Time) string {
 		return fmt.Sprintf("ends after %s, want %s", got.At.Sub(epoch), want.At.Sub(epoch))
 	}
 	made := slices.Clone(got.Calls)
-	for _, call := range want.Calls {
+	may := func(c Call) bool { return c.May }
+	must := slices.DeleteFunc(slices.Clone(want.Calls), may) // an equal call that may be made comes after it
+	for _, call := range slices.Concat(must, slices.DeleteFunc(want.Calls, func(c Call) bool { return !may(c) })) {
 		i := slices.IndexFunc(made, func(c Call) bool { return c.At.Equal(call.At) && c.Text == call.Text })
 		if i < 0 && !call.May {
 			return fmt.Sprintf("no call at %s: %s", call.At.Sub(epoch), call.Text)
@@ -117,6 +126,38 @@ func (want End) Differs(got End, epoch time.Time) string {
 		return fmt.Sprintf("%d calls too many: %s at %s", len(made), made[0].Text, made[0].At.Sub(epoch))
 	}
 	return ""
+}
+
+// withoutCauses returns the end with [unknownCause] in place of each cause that stands beside an
+// error.
+func (want End) withoutCauses() End {
+	var without func(v any) any
+	without = func(v any) any {
+		switch v := v.(type) {
+		case []any:
+			for i := range v {
+				v[i] = without(v[i])
+			}
+		case map[string]any:
+			for key := range v {
+				v[key] = without(v[key])
+			}
+			if v["error"] != nil && v["cause"] != nil {
+				v["cause"] = unknownCause
+			}
+		}
+		return v
+	}
+	if !want.Local.IsMissing() {
+		want.Local = toJSON(without(fromJSON(want.Local)))
+	}
+	want.Calls = slices.Clone(want.Calls)
+	for i, call := range want.Calls {
+		if step, input, _ := strings.Cut(call.Text, " "); strings.Contains(input, `"cause"`) {
+			want.Calls[i].Text = step + " " + toJSON(without(parsed(input))).JSON()
+		}
+	}
+	return want
 }
 
 // Run runs a flow.
@@ -235,7 +276,7 @@ func (n *Naive) try(step *flow.Step, input value.Value, at time.Time) End {
 	case *flow.Parallel:
 		return n.parallel(kind, input, at)
 	case *flow.Foreach:
-		return n.foreach(step.Name, kind, input, at)
+		return n.foreach(step, kind, input, at)
 	case *flow.Pass, *flow.Wait, *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return End{}
@@ -409,18 +450,19 @@ func (n *Naive) parallel(parallel *flow.Parallel, input value.Value, at time.Tim
 	return joined(lanes, locals, at)
 }
 
-func (n *Naive) foreach(name string, foreach *flow.Foreach, input value.Value, at time.Time) End {
+func (n *Naive) foreach(step *flow.Step, foreach *flow.Foreach, input value.Value, at time.Time) End {
 	list := foreach.Collection.Eval(&expr.Scope{Self: input})
 	if list.Kind() != value.KindArray {
 		return End{At: at, Failures: []string{machine.ErrorInvalidArgument}}
 	}
 	if n.Lists != nil {
-		n.Lists[name] = append(n.Lists[name], list.Len())
+		n.Lists[step.Name] = append(n.Lists[step.Name], list.Len())
 	}
 	places, ends := make([]End, min(list.Len(), foreach.MaxConcurrency)), make([]value.Value, list.Len())
 	for j := range places {
 		places[j].At = at
 	}
+	tolerance := tolerance{most: mostFailed(list.Len(), foreach.Tolerance.Count, foreach.Tolerance.Percentage)}
 	for i := range list.Len() {
 		place := &places[i%len(places)]
 		if !n.FixedParts && i >= len(places) {
@@ -430,9 +472,65 @@ func (n *Naive) foreach(name string, foreach *flow.Foreach, input value.Value, a
 			continue
 		}
 		end := n.series(foreach.Steps, value.Merge(input, item(foreach, list.At(i), i)), value.Object(), place.At)
+		if tolerance.tolerates(&end) {
+			n.note(step, "failures tolerated")
+			end.Local = value.Object(value.Member{Key: "error", Value: value.String(end.Failures[0])}, value.Member{Key: "cause", Value: value.String(unknownCause)})
+			if end.Failures = nil; tolerance.isUnclear {
+				n.Steps = -1
+			}
+		}
 		place.At, place.Failures, place.Calls, ends[i] = end.At, end.Failures, append(place.Calls, end.Calls...), end.Local
 	}
+	if tolerance.isExceeded() {
+		n.note(step, "tolerance exceeded")
+		places = []End{tolerance.exceeded(places, machine.ErrorTolerance)}
+	}
 	return joined(places, ends, at)
+}
+
+// tolerance counts the items of a fork that failed, of which some may fail.
+type tolerance struct {
+	most      int
+	failed    []time.Time
+	isUnclear bool // an item had several failures at once
+}
+
+// mostFailed returns how many of so many items may fail.
+func mostFailed(items int, count *int, percentage *float64) (most int) {
+	if count == nil && percentage == nil {
+		return 0
+	}
+	most = items
+	if count != nil {
+		most = min(most, *count)
+	}
+	for percentage != nil && float64(most)*100 > *percentage*float64(items) {
+		most--
+	}
+	return most
+}
+
+// tolerates notes the end of an item. It reports whether the item failed and does not fail the fork
+// by itself.
+func (t *tolerance) tolerates(end *End) bool {
+	if t.most == 0 || len(end.Failures) == 0 {
+		return false
+	}
+	t.failed = append(t.failed, end.At)
+	t.isUnclear = t.isUnclear || len(slices.Compact(slices.Sorted(slices.Values(end.Failures)))) > 1
+	return true
+}
+
+func (t *tolerance) isExceeded() bool { return len(t.failed) > t.most }
+
+// exceeded returns the end of a fork with a failure too many.
+func (t *tolerance) exceeded(places []End, failure string) End {
+	slices.SortFunc(t.failed, time.Time.Compare)
+	end := End{At: t.failed[t.most], Failures: []string{failure}}
+	for _, place := range places {
+		end.Calls = append(end.Calls, place.Calls...)
+	}
+	return end
 }
 
 // firstFree returns the place that is free first, and has not failed unless all have.

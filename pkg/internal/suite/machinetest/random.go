@@ -81,7 +81,7 @@ func (f *randomFlows) kind(depth, forks int, target string) string {
 	case k < 10 && depth > 0 && forks > 0:
 		collection := []string{`"$.list","item":"it"`, `"$.pairs","item":"pair"`, `"$.pair.list","item":"it"`}[f.r.IntN(3)]
 		return fmt.Sprintf(`"type":"foreach","maxConcurrency":%d,"iterationMapping":{"collection":%s,"index":"i"},"steps":%s`,
-			1+f.r.IntN(3), collection, f.series(depth-1, forks-1)) + f.handlers(depth, forks, target)
+			1+f.r.IntN(3), collection, f.series(depth-1, forks-1)) + f.tolerance() + f.handlers(depth, forks, target)
 	case k == 10 && f.r.IntN(8) == 0:
 		return `"type":"fail","error":"E3"`
 	case k == 11 && f.r.IntN(4) == 0:
@@ -90,10 +90,21 @@ func (f *randomFlows) kind(depth, forks int, target string) string {
 	return `"type":"pass"`
 }
 
+// tolerance says how many iterations of a foreach may fail: in most cases none.
+func (f *randomFlows) tolerance() (text string) {
+	if f.r.IntN(3) == 0 {
+		text += fmt.Sprintf(`,"maxToleratedFailures":%d`, f.r.IntN(3))
+	}
+	if f.r.IntN(6) == 0 {
+		text += fmt.Sprintf(`,"maxToleratedFailurePercentage":%d`, []int{34, 67, 100}[f.r.IntN(3)])
+	}
+	return text
+}
+
 // handlers returns the handlers of a fork. Most forks have none.
 func (f *randomFlows) handlers(depth, forks int, target string) (text string) {
 	if f.r.IntN(3) == 0 {
-		text += `,"retry":[{"errors":["E1","E3"],"intervalSeconds":2,"maxAttempts":2},{"errors":["E2"],"intervalSeconds":0,"maxAttempts":1}]`
+		text += `,"retry":[{"errors":["E1","E3"],"intervalSeconds":2,"maxAttempts":2},{"errors":["E2","FnF.ToleranceExceeded"],"intervalSeconds":0,"maxAttempts":1}]`
 	}
 	if f.r.IntN(3) == 0 {
 		text += `,"catch":[{"errors":["E1"],"steps":` + f.series(depth-1, forks-1) + `},{"errors":["FnF.ALL"],"goto":"` + target + `"}]`

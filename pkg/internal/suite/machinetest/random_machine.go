@@ -318,8 +318,22 @@ func (d drawn) forMap(state fields, depth, forks int) {
 			state["MaxConcurrencyPath"] = pick(d.randomMachines, "$$.Execution.Input.n", "$.n")
 		}
 	}
+	if d.tolerance(state); d.r.IntN(10) == 0 {
+		delete(state, "ToleratedFailureCount")
+		state["ToleratedFailureCountPath"] = pick(d.randomMachines, "$$.Execution.Input.n", "$.n")
+	}
 	d.result(state)
 	d.handlers(state)
+}
+
+// tolerance says how many iterations of a Map may fail: in most cases none.
+func (d drawn) tolerance(state fields) {
+	if d.r.IntN(3) == 0 {
+		state["ToleratedFailureCount"] = d.r.IntN(3)
+	}
+	if d.r.IntN(6) == 0 {
+		state["ToleratedFailurePercentage"] = pick(d.randomMachines, 34, 67, 100)
+	}
 }
 
 // result are the fields for the result of a fork.
@@ -415,6 +429,7 @@ func (d drawn) queryState(depth, forks int) fields {
 		state["Items"] = pick[any](d.randomMachines, "{% $states.input.list %}", "{% $states.input.pairs %}", []any{1, "{% $states.input.n %}"})
 		state["ItemSelector"] = with("n", pick(d.randomMachines, "{% $states.context.Map.Item.Index %}", "{% $states.context.Map.Item.Value %}"))
 		state["ItemProcessor"] = d.states(depth-1, forks-1, d.variables, true)
+		d.tolerance(state)
 		d.queryHandlers(state, with)
 	}
 	if hasResult(state) {
