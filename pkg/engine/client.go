@@ -267,8 +267,8 @@ type Waits struct {
 	Unread int // how many lanes were not read; some of them may have lanes, too
 	// Items is the number of branches or iterations of the step that the execution waits for, 0 if
 	// it is not known, or if not all of its lanes were read. Done of them have ended, and Running
-	// have begun and not ended.
-	Items, Done, Running int
+	// have begun and not ended. Failed of those that have ended failed, which the step tolerates.
+	Items, Done, Running, Failed int
 }
 
 // Waiting returns the open waits of an execution and its lanes. It reads as many lanes as most
@@ -345,6 +345,9 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State, h
 	r.Done += done
 	if running {
 		r.Running++
+	}
+	if inside.Tolerance != nil {
+		r.Failed += inside.Tolerance.Failed
 	}
 }
 

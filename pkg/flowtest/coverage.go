@@ -13,7 +13,8 @@ import (
 )
 
 // Coverage says which parts of a flow executions went through: its steps, the branches of its
-// choices, its retries and the entries of its catches. The zero value covers nothing of no flow.
+// choices, its tolerated failures, its retries and the entries of its catches. The zero value
+// covers nothing of no flow.
 type Coverage struct {
 	parts []string // all, in the order of the flow
 	met   map[string]bool
@@ -30,6 +31,9 @@ func partsOf(def *flow.Flow) (parts []string) {
 			if choice.Default != nil || !def.IsMachine { // without Default a machine fails
 				parts = append(parts, branchOf(step, choice, len(choice.Branches)))
 			}
+		}
+		if foreach, ok := step.Kind.(*flow.Foreach); ok && foreach.Tolerance.IsSet() {
+			parts = append(parts, toleranceOf(step))
 		}
 		handlers := step.Handlers()
 		if handlers == nil {
@@ -57,6 +61,9 @@ func branchOf(step *flow.Step, choice *flow.Choice, i int) string {
 	return fmt.Sprintf("choice %s: %s", step.Name, choice.Branches[i].Text)
 }
 
+// toleranceOf names the failed iterations that a foreach tolerates.
+func toleranceOf(step *flow.Step) string { return "tolerance " + step.Name + ": a failed iteration" }
+
 // handlerOf names a policy of retry or an entry of catch.
 func handlerOf(what string, step *flow.Step, errors []string) string {
 	return what + " " + step.Name + ": " + strings.Join(errors, ", ")
@@ -83,8 +90,8 @@ type triedStep struct {
 // retries follows the attempts of tasks and forks in a history.
 type retries struct {
 	steps map[triedStep]*tries
-	// inside has the error of the last step that failed inside of a fork, by the fork's index: a
-	// failed attempt of a fork has no event.
+	// inside has the error of the last step that failed inside of a fork, or the error of too many
+	// failed iterations, by the fork's index: a failed attempt of a fork has no event.
 	inside map[int]string
 }
 
@@ -135,7 +142,10 @@ func (r retries) add(e machine.Event, step *flow.Step, mayMatch matcher) string 
 // covered reads the path of an execution from its history.
 func covered(def *flow.Flow, events []machine.Event) Coverage {
 	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{map[triedStep]*tries{}, map[int]string{}}
-	mayMatch := matcherOf(def)
+	mayMatch, tooMany := matcherOf(def), token.Failure(machine.ErrorTolerance, "")
+	if def.Named != nil {
+		tooMany = def.Named(tooMany)
+	}
 	choices := map[machine.ID]*flow.Step{} // the choice that a log has left last
 	for _, e := range events {
 		if e.Step == machine.NoStep {
@@ -148,6 +158,10 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 			scope := expr.Scope{Self: e.Input}
 			i := slices.IndexFunc(choice.Branches, func(b flow.Branch) bool { return b.Condition.Holds(&scope) })
 			c.met[branchOf(step, choice, (i+len(choice.Branches)+1)%(len(choice.Branches)+1))] = true
+		}
+		if e.Type == machine.IterationExited && e.Error != "" {
+			c.met[toleranceOf(step)] = true
+			tried.inside[e.Step] = tooMany.Error
 		}
 		c.met[tried.add(e, step, mayMatch)] = true
 		if handlers := step.Handlers(); handlers != nil && e.Type == machine.StepFailed {

@@ -476,6 +476,54 @@ States:
 	}
 }
 
+// TestCoverageOfTolerance counts the failed iterations of a foreach, and the retry after too many.
+func TestCoverageOfTolerance(t *testing.T) {
+	t.Parallel()
+	const states = `
+StartAt: Each
+States:
+  Each:
+    Type: Map
+    ToleratedFailureCount: 1
+    Retry: [{ErrorEquals: [Refused], MaxAttempts: 1}, {ErrorEquals: [States.ExceedToleratedFailureThreshold], MaxAttempts: 1}]
+    ItemProcessor:
+      StartAt: Call
+      States:
+        Call: {Type: Task, Resource: "arn:aws:lambda:us-east-1:123456789012:function:call", End: true}
+    End: true`
+	for _, row := range []struct {
+		fail int
+		want []string
+	}{
+		{0, []string{
+			"tolerance Each: a failed iteration", "retry Each: Refused", "retry Each: Refused (a failure after maxAttempts: 1)",
+			"retry Each: States.ExceedToleratedFailureThreshold", "retry Each: States.ExceedToleratedFailureThreshold (a failure after maxAttempts: 1)",
+		}},
+		{1, []string{
+			"retry Each: Refused", "retry Each: Refused (a failure after maxAttempts: 1)",
+			"retry Each: States.ExceedToleratedFailureThreshold", "retry Each: States.ExceedToleratedFailureThreshold (a failure after maxAttempts: 1)",
+		}},
+		{2, []string{
+			"retry Each: Refused", "retry Each: Refused (a failure after maxAttempts: 1)",
+			"retry Each: States.ExceedToleratedFailureThreshold (a failure after maxAttempts: 1)",
+		}},
+	} {
+		calls := 0
+		test := flowtest.Test{
+			Flow: []byte(states), Input: []int{1, 2, 3},
+			Functions: map[string]flowtest.Function{"call": func(flowtest.Call) (any, error) {
+				if calls++; calls <= row.fail {
+					return nil, &flowtest.Error{Name: "Refused"}
+				}
+				return "done", nil
+			}},
+		}
+		if r, err := test.Run(t.Context()); err != nil || r.Status != "Succeeded" || !slices.Equal(r.Covered.Missing(), row.want) {
+			t.Errorf("%d failures: %s, not covered: %q, error %v; want %q", row.fail, r.Status, r.Covered.Missing(), err, row.want)
+		}
+	}
+}
+
 func TestFileNamesTheFlow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

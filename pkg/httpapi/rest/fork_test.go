@@ -62,7 +62,8 @@ func TestShowSaysWhatIterationsWaitFor(t *testing.T) {
 	}
 }
 
-// Two lanes run five iterations, and the lane that becomes free takes the next one.
+// Two lanes run five iterations, and the lane that becomes free takes the next one. One iteration
+// fails, which is tolerated.
 func TestShowSaysHowFarAForeachIs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -73,6 +74,7 @@ steps:
     name: Each
     iterationMapping: {collection: $.list, item: one}
     maxConcurrency: 2
+    maxToleratedFailures: 1
     steps: [{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}]
 `)
 	if _, _, err := a.Start(t.Context(), "two", rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{"list":[1,2,3,4,5]}`)}); err != nil {
@@ -85,13 +87,19 @@ steps:
 		{"", "0 of 5 done, 2 waiting in Ask for a callback, 3 not begun"},
 		{"Ask[0]", "1 of 5 done, 2 waiting in Ask for a callback, 2 not begun"},
 		{"Ask[2]", "2 of 5 done, 2 waiting in Ask for a callback, 1 not begun"},
-		{"Ask[3]", "3 of 5 done, 2 waiting in Ask for a callback"},
-		{"Ask[1]", "4 of 5 done, 1 waiting in Ask for a callback"},
+		{"Ask[3]", "3 of 5 done (1 failed), 2 waiting in Ask for a callback"},
+		{"Ask[1]", "4 of 5 done (1 failed), 1 waiting in Ask for a callback"},
 	} {
-		if step.ends != "" {
-			if _, _, err := a.Succeed(t.Context(), "two/e/"+step.ends, object(t, `{}`)); err != nil {
-				t.Fatal(err)
-			}
+		var err error
+		switch step.ends {
+		case "":
+		case "Ask[3]":
+			_, _, err = a.Fail(t.Context(), "two/e/"+step.ends, rest.Failure{Error: "No"})
+		default:
+			_, _, err = a.Succeed(t.Context(), "two/e/"+step.ends, object(t, `{}`))
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		a.run()
 		e, err := a.Execution(t.Context(), "two", "e", false)
@@ -132,8 +140,8 @@ func TestCallbacksInIterations(t *testing.T) {
 func TestProgressInWords(t *testing.T) {
 	t.Parallel()
 	waiting := []rest.WaitingItems{{"Ask", "callback", 2}, {"Pay", "sub-flow", 1}, {"Get", "retry", 2}}
-	p := rest.Progress{Items: 12, Done: 3, Running: 6, NotBegun: 3, Waiting: waiting}
-	const want = "3 of 12 done, 1 running, 2 waiting in Ask for a callback, 1 waiting in Pay for its sub-flow, " +
+	p := rest.Progress{Items: 12, Done: 3, Failed: 1, Running: 6, NotBegun: 3, Waiting: waiting}
+	const want = "3 of 12 done (1 failed), 1 running, 2 waiting in Ask for a callback, 1 waiting in Pay for its sub-flow, " +
 		"2 waiting in Get for its next attempt, 3 not begun"
 	if got := p.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)

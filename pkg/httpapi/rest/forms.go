@@ -160,7 +160,8 @@ type AwaitedJob struct {
 type Progress struct {
 	Items    int `json:"items"`
 	Done     int `json:"done"`
-	Running  int `json:"running"` // those that wait included
+	Failed   int `json:"failed,omitempty"` // those of Done that failed, which the step tolerates
+	Running  int `json:"running"`          // those that wait included
 	NotBegun int `json:"notBegun"`
 	// Waiting has the running ones that wait for something other than a call.
 	Waiting []WaitingItems `json:"waiting,omitempty"`
@@ -173,8 +174,8 @@ type WaitingItems struct {
 	Items int    `json:"items"`
 }
 
-// String returns "3 of 9 done, 1 running, 2 waiting in Ask for a callback, 3 not begun", as far as
-// there are such branches or iterations.
+// String returns "3 of 9 done (1 failed), 1 running, 2 waiting in Ask for a callback, 3 not begun",
+// as far as there are such branches or iterations.
 func (p Progress) String() string {
 	running, waiting := p.Running, ""
 	for _, w := range p.Waiting {
@@ -182,6 +183,9 @@ func (p Progress) String() string {
 		waiting += fmt.Sprintf(", %d waiting in %s for %s", w.Items, w.Step, article[w.For])
 	}
 	text := fmt.Sprintf("%d of %d done", p.Done, p.Items)
+	if p.Failed > 0 {
+		text += fmt.Sprintf(" (%d failed)", p.Failed)
+	}
 	if running > 0 {
 		text += fmt.Sprintf(", %d running", running)
 	}

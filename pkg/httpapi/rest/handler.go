@@ -685,7 +685,7 @@ func (h handler) addInside(ctx context.Context, flow *flow.Flow, state machine.S
 // progressOf counts the items of a fork, which are inside of so many others. An item with several
 // waits counts as running if one is for a call, and else for the first one.
 func progressOf(flow *flow.Flow, waits engine.Waits, depth int) *Progress {
-	p := &Progress{Items: waits.Items, Done: waits.Done, Running: waits.Running, NotBegun: waits.Items - waits.Done - waits.Running}
+	p := &Progress{Items: waits.Items, Done: waits.Done, Failed: waits.Failed, Running: waits.Running, NotBegun: waits.Items - waits.Done - waits.Running}
 	first := map[int]WaitingItems{}
 	for _, state := range waits.States {
 		indexes := state.ForkIndexes()

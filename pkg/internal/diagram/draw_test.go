@@ -70,7 +70,11 @@ func TestDrawings(t *testing.T) {
 func history(flow *flow.Flow, text string) (events []machine.Event) {
 	for _, event := range strings.Split(text, ", ") {
 		of, name, _ := strings.Cut(event, " ")
-		e := machine.Event{Step: machine.NoStep, Error: "FnF.Example"}
+		e := machine.Event{Step: machine.NoStep}
+		of, failed := strings.CutSuffix(of, "!")
+		if failed || strings.HasSuffix(of, "Failed") {
+			e.Error = "FnF.Example"
+		}
 		for e.Type = 1; e.Type.String() != of; e.Type++ {
 		}
 		for _, step := range flow.All {
@@ -115,6 +119,8 @@ func TestStates(t *testing.T) {
 		{"Ask", "StepEntered Ask, TaskSubmitted Ask", "waiting "},
 		{"Ask", "StepEntered Ask, TaskSubmitted Ask, TaskScheduled Ask", "running "}, // it tries again
 		{"Both", "StepEntered Both, BranchExited Both", "waiting 1 ended"},
+		{"Rows", "StepEntered Rows, IterationExited Rows, IterationExited! Rows", "waiting 2 ended, 1 iteration failed"},
+		{"Rows", "StepEntered Rows, IterationExited! Rows, IterationExited Rows, StepExited Rows", "succeeded 1 iteration failed"},
 		{"Rest", "StepEntered Rest, StepExited Rest", "succeeded "},
 		{"Call", "StepEntered Call, StepFailed Call", "failed FnF.Example"},
 		{"Call", "StepEntered Call, StepEntered Call, StepExited Call, StepEntered Call, StepFailed Call", "running 1 open, 1 done, 1 failed"},

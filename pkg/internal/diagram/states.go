@@ -59,6 +59,7 @@ func AddBefore(states map[int]State, def *flow.Flow, name string, earlier []mach
 // tally counts the events of a step, which a loop or a foreach enters often.
 type tally struct {
 	entered, exited, failed, iterations int
+	tolerated                           int // iterations that failed
 	isWaiting                           bool
 	last                                string // the error of the last failure
 }
@@ -70,14 +71,16 @@ func (t *tally) count(e machine.Event) {
 	case machine.TaskScheduled:
 		t.isWaiting = false
 	case machine.StepStarted, machine.TaskSubmitted: // a fork that starts is tried again
-		t.isWaiting, t.iterations = true, 0
+		t.isWaiting, t.iterations, t.tolerated = true, 0, 0
 	case machine.StepExited:
 		t.exited++
 	case machine.StepFailed:
 		t.failed++
 		t.last = e.Error
 	case machine.IterationExited, machine.BranchExited:
-		t.iterations++
+		if t.iterations++; e.Error != "" {
+			t.tolerated++
+		}
 	}
 }
 
@@ -103,13 +106,19 @@ func (t *tally) state(step *flow.Step, hasEnded bool) State {
 
 // note returns details that the status does not have, "" for none.
 func (t *tally) note(step *flow.Step, open int) string {
-	if step.IsFork() && open == 1 && t.iterations > 0 {
-		return fmt.Sprintf("%d ended", t.iterations)
-	}
-	if t.entered == 1 {
+	var parts []string
+	switch {
+	case step.IsFork() && open == 1 && t.iterations > 0:
+		parts = append(parts, fmt.Sprint(t.iterations, " ended"))
+	case t.entered == 1 && t.last != "":
 		return t.last
 	}
-	var parts []string
+	if t.tolerated > 0 && (t.entered == 1 || open == 1) {
+		parts = append(parts, flow.Count(t.tolerated, "iteration")+" failed")
+	}
+	if t.entered == 1 || parts != nil {
+		return strings.Join(parts, ", ")
+	}
 	for _, of := range []struct {
 		n    int
 		what string

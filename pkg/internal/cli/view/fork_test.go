@@ -205,6 +205,35 @@ func TestLiveViewSaysWhatIterationsWaitFor(t *testing.T) {
 	}
 }
 
+// Iterations that fail and are tolerated are counted, on a terminal and in lines.
+func TestViewsCountToleratedFailures(t *testing.T) {
+	t.Parallel()
+	def := parsedFork(t)
+	p, out := newProgress("f/e", def), &bytes.Buffer{}
+	plain := &plainView{out: out, flow: def}
+	state := machine.State{Status: machine.StatusRunning, Waiting: &machine.Waiting{For: &machine.ForkWait{Items: 30}}}
+	events := []machine.Event{{Type: machine.StepEntered}}
+	for i := range 20 {
+		e := machine.Event{Type: machine.IterationExited, Index: i}
+		if i%7 == 0 {
+			e.Error = "Broken"
+		}
+		events = append(events, e)
+	}
+	p.committed(engine.NewID("f", "e"), state, events)
+	plain.Committed(engine.NewID("f", "e"), state, events)
+	if got := p.step(0, time.Now()).detail(time.Now()); !strings.HasSuffix(got, ", 20 of 30 iterations ended, 3 failed") {
+		t.Errorf("the foreach is shown as %q", got)
+	}
+	if got := out.String(); !strings.Contains(got, "Each 10 iterations ended, 2 failed\n") || !strings.Contains(got, "Each 20 iterations ended, 3 failed\n") {
+		t.Errorf("the lines are\n%s", got)
+	}
+	p.committed(engine.NewID("f", "e"), state, []machine.Event{{Type: machine.StepStarted}}) // is tried again
+	if got := p.step(0, time.Now()).detail(time.Now()); strings.Contains(got, "failed") {
+		t.Errorf("the next attempt is shown as %q", got)
+	}
+}
+
 // observed is a progress that observes an engine.
 type observed struct{ *progress }
 

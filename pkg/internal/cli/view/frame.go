@@ -132,6 +132,9 @@ func (s stepProgress) detail(now time.Time) string {
 	case hasIterations:
 		text += fmt.Sprintf(", %s ended", flow.Count(s.iterations, "iteration"))
 	}
+	if s.phase != phasePending && s.in == nil && s.tolerated > 0 {
+		text += fmt.Sprintf(", %d failed", s.tolerated)
+	}
 	if s.attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.attempt)
 	}

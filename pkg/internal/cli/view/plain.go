@@ -23,9 +23,12 @@ type plainView struct {
 	flow  *flow.Flow
 
 	mu    sync.Mutex
-	ended map[string]int  // iterations by their foreach
-	told  map[string]bool // the causes that lines show whole
+	ended map[string]endedIterations // by their foreach
+	told  map[string]bool            // the causes that lines show whole
 }
+
+// endedIterations is how many iterations ended, and how many of them failed.
+type endedIterations struct{ all, failed int }
 
 // shownIterations is how many iterations of a foreach have lines of their own. Of the others only
 // failures have.
@@ -70,28 +73,34 @@ func (v *plainView) count(state machine.State, e machine.Event) {
 	name := machine.StepIn(step.Name, machine.Iterations(step, e.ForkIndexes))
 	_, isForeach := step.Kind.(*flow.Foreach)
 	if v.ended == nil {
-		v.ended = map[string]int{}
+		v.ended = map[string]endedIterations{}
 	}
 	ended := v.ended[name]
 	switch {
 	case !isForeach || v.isHidden(e.Step, e.ForkIndexes):
 		return
 	case e.Type == machine.IterationExited:
-		ended++
+		if ended.all++; e.Error != "" {
+			ended.failed++
+		}
 		v.ended[name] = ended
 	case e.Type == machine.StepEntered:
-		v.ended[name] = 0
+		v.ended[name] = endedIterations{}
 		return
-	case e.Type != machine.StepExited || ended <= shownIterations:
+	case e.Type != machine.StepExited || ended.all <= shownIterations:
 		return
 	}
 	unit := 1
-	for ended/unit >= 10 { //nolint:mnd // digits
+	for ended.all/unit >= 10 { //nolint:mnd // digits
 		unit *= 10
 	}
 	isLast := e.Type == machine.StepExited
-	if isLast != (ended%unit == 0) && ended > 1 && (isLast || ended >= shownIterations) {
-		v.line(e.At.Sub(state.Started), e.Step, e.ForkIndexes, fmt.Sprintf("%d iterations ended", ended))
+	if isLast != (ended.all%unit == 0) && ended.all > 1 && (isLast || ended.all >= shownIterations) {
+		text := fmt.Sprintf("%d iterations ended", ended.all)
+		if ended.failed > 0 {
+			text += fmt.Sprintf(", %d failed", ended.failed)
+		}
+		v.line(e.At.Sub(state.Started), e.Step, e.ForkIndexes, text)
 	}
 }
 

@@ -49,6 +49,7 @@ type counts struct {
 	asked        int                // how many callbacks or jobs it waits for
 	retrying     map[engine.ID]bool // those of them that pause before another attempt
 	iterations   int                // how many iterations of the foreach ended
+	tolerated    int                // how many of those failed
 	stopped      int                // how many had not ended at the end of the execution
 	items        int                // of the foreach, 0 if that is not known
 }
@@ -157,7 +158,7 @@ func (s *stepProgress) show(logs, retrying int) {
 		what string
 	}{
 		{now, "now"}, {s.asked, "waiting for an outcome"}, {retrying, "to be tried again"}, {s.done, "done"}, {s.failed, "failed"}, {s.stopped, "stopped"},
-		{s.iterations, "iterations ended"},
+		{s.iterations, "iterations ended"}, {s.tolerated, "iterations failed"},
 	} {
 		if of.n > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s", of.n, of.what))
@@ -232,6 +233,9 @@ func (p *progress) event(id engine.ID, e machine.Event, after []machine.Event) {
 	if e.Type == machine.IterationExited {
 		s.iterations++
 	}
+	if e.Type == machine.IterationExited && e.Error != "" {
+		s.tolerated++
+	}
 	if p.inForeach(e.Step) {
 		s.count(id, e)
 		return
@@ -242,7 +246,7 @@ func (p *progress) event(id engine.ID, e machine.Event, after []machine.Event) {
 		*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: e.At}
 	case machine.StepStarted:
 		if s.phase, s.until = phaseWaiting, e.Until; p.flow.All[e.Step].IsFork() { // is tried again
-			s.phase, s.attempt, s.iterations = phaseRunning, s.attempt+1, 0
+			s.phase, s.attempt, s.iterations, s.tolerated = phaseRunning, s.attempt+1, 0, 0
 		}
 	case machine.TaskSubmitted:
 		s.phase = phaseCallback
