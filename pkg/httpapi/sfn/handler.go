@@ -1,7 +1,6 @@
 package sfn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -87,12 +86,6 @@ type handler struct{ Config }
 
 // object is a part of a response. Its members have the names of the API.
 type object map[string]any
-
-// size returns the size of the object in a response, with the escapes of its texts.
-func (o object) size() int {
-	encoded, _ := json.Marshal(o) // values of the API can be encoded
-	return len(encoded) + bytes.Count(encoded, []byte(`"`)) + bytes.Count(encoded, []byte(`\\`))
-}
 
 // fullPage is the size in bytes at which a page is full.
 const fullPage = 2 << 20

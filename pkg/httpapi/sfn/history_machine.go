@@ -81,13 +81,7 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 	}
 	by := h.of(e.By)
 	if by.evaluates && e.Type == machine.StepFailed && e.Error == errorQuery {
-		details := object{"state": step.Name}
-		cause, _ := strings.CutPrefix(e.Cause, "state "+step.Name+": ")
-		if field, _, ok := strings.Cut(cause, ": "); ok && !strings.Contains(field, " ") { // "Output/total: "
-			details["location"] = field
-		}
-		addFailure(details, e)
-		h.extra(e, "EvaluationFailed", by.evaluated, -1, details)
+		h.addEvaluation(e, step, by.evaluated)
 		by.shown = h.last
 	}
 	switch isFork := step != nil && step.IsFork(); {
@@ -104,6 +98,18 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.extra(e, "StateSucceeded", by.shown, -1, object{})
 	}
 	return false
+}
+
+// addEvaluation adds the failed expression of a state. Its location is the field that begins the
+// cause, as in "state Sum: Output/total: ".
+func (h *history) addEvaluation(e machine.Event, step *flow.Step, by int) {
+	details := object{"state": step.Name}
+	cause, _ := strings.CutPrefix(e.Cause, "state "+step.Name+": ")
+	if field, _, ok := strings.Cut(cause, ": "); ok && !strings.Contains(field, " ") {
+		details["location"] = field
+	}
+	addFailure(details, e)
+	h.extra(e, "EvaluationFailed", by, -1, details)
 }
 
 // startOf returns the details of the start of a fork.

@@ -32,7 +32,8 @@ func (h handler) named(parameter, text, kind string, counts ...int) ([]string, e
 	rest, ok := strings.CutPrefix(text, prefix)
 	names := strings.Split(rest, ":")
 	for i, name := range names {
-		ok = ok && (flow.ValidName(name) || i > 0 && kind == "stateMachine" && isName(name) || i > 0 && kind == "execution" && flow.ValidExecution(name))
+		_, noVersion := strconv.ParseUint(name, 10, 31)
+		ok = ok && (flow.ValidName(name) || i > 0 && kind == "stateMachine" && noVersion == nil || i > 0 && kind == "execution" && flow.ValidExecution(name))
 	}
 	if !ok || !slices.Contains(counts, len(names)) {
 		second := map[string]string{"stateMachine": "VERSION_OR_ALIAS", "execution": "NAME"}[kind]
@@ -43,12 +44,6 @@ func (h handler) named(parameter, text, kind string, counts ...int) ([]string, e
 		return nil, invalid("InvalidArn", fmt.Sprintf("%s is not %s, with this region and account", parameter, strings.Join(forms, " or ")))
 	}
 	return names, nil
-}
-
-// isName reports whether a text is a name, or the number of a version.
-func isName(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 31)
-	return err == nil || flow.ValidName(text)
 }
 
 // seconds returns an instant as the API writes it.
