@@ -101,7 +101,7 @@ func (h *history) addOne(e machine.Event) bool {
 }
 
 func (h *history) append(shown object, id int) {
-	encoded, _ := json.Marshal(shown) // values of the API can be encoded
+	encoded, _ := json.Marshal(shown)                                                             // values of the API can be encoded
 	size := len(encoded) + bytes.Count(encoded, []byte(`"`)) + bytes.Count(encoded, []byte(`\\`)) // with the escapes of its texts
 	h.events, h.ids, h.sizes = append(h.events, shown), append(h.ids, id), append(h.sizes, size)
 	h.size += size
