@@ -165,6 +165,9 @@ func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddle
 		if aws.IsCredentialsProvider(c.config.Credentials, (*aws.AnonymousCredentials)(nil)) {
 			return next.HandleFinalize(ctx, in)
 		}
+		if service.Protocol == RESTXML {
+			request.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(hash[:]))
+		}
 		if c.config.Credentials == nil {
 			return out, metadata, &v4.SigningError{Err: errors.New("there are no credentials")}
 		}
@@ -172,7 +175,9 @@ func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddle
 		if err == nil {
 			region := cmp.Or(service.Regions[partitionOf(c.config.Region).name], c.config.Region)
 			now := time.Now().Add(time.Duration(c.skew.Load()))
-			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service.signing(), region, now)
+			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service.signing(), region, now, func(o *v4.SignerOptions) {
+				o.DisableURIPathEscaping = service.Protocol == RESTXML
+			})
 		}
 		if err != nil {
 			return out, metadata, &v4.SigningError{Err: err}

@@ -28,6 +28,7 @@ const (
 	JSON10   Protocol = "1.0"
 	JSON11   Protocol = "1.1"
 	RESTJSON Protocol = "rest"
+	RESTXML  Protocol = "xml"
 	Query    Protocol = "query"
 )
 
@@ -63,7 +64,7 @@ func messageOf(o Operation, params []byte, once string) (message, error) {
 		writeStructure(form, shapeOf(o.Input), inBody(shapeOf(o.Input), members))
 		err = encoder.Encode()
 		m.body = body.Bytes()
-	case RESTJSON:
+	case RESTJSON, RESTXML:
 		err = m.writeREST(o, members)
 	default:
 		err = errors.New("the row has no protocol")
@@ -179,6 +180,10 @@ func (m *message) writeREST(o Operation, members map[string]any) error {
 		}
 	}
 	m.method, m.path, m.rawQuery, m.header = o.Method, request.URL.EscapedPath(), request.URL.RawQuery, request.Header
+	if o.Service.Protocol == RESTXML {
+		m.writeXML(o, body)
+		return nil
+	}
 	return m.writeBody(shapeOf(o.Input), members, body)
 }
 
@@ -198,6 +203,17 @@ func place(encoder *httpbinding.Encoder, m member, value any) error {
 			return wrong("%s is %q, which no path has", m.name, label)
 		}
 		return encoder.SetURI(cmp.Or(m.in, m.name)).String(label)
+	case placeHeaders:
+		entries, _ := value.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			if name == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }) {
+				return wrong("%s has the name %q, which no header has", m.name, name)
+			}
+			if err := place(encoder, member{name: m.name + "." + name, place: placeHeader, in: m.in + name, shape: m.shape.item}, entries[name]); err != nil {
+				return err
+			}
+		}
+		return nil
 	case placeHeader:
 		header := headerText(m.shape.kind, value)
 		if strings.ContainsFunc(header, func(c rune) bool { return c < ' ' || c == 0x7f }) {

@@ -29,14 +29,18 @@ func result(o Operation, status int, header http.Header, body []byte) ([]byte, e
 	if o.Output != "" {
 		s = shapeOf(o.Output)
 	}
-	members, err := readBody(s, header, body)
+	members, err := readBody(o.Service.Protocol, s, header, body)
 	if err != nil {
 		return nil, err
 	}
-	withInstants(s, members)
+	if o.Service.Protocol != RESTXML {
+		withInstants(s, members)
+	}
 	for _, m := range s.members {
 		if m.place == placeStatus {
 			members[m.name] = status
+		} else if m.place == placeHeaders {
+			members[m.name] = headersWith(m.in, header)
 		} else if text := header.Get(m.in); m.place == placeHeader && text != "" {
 			members[m.name] = parsed(m.shape.kind, text)
 		}
@@ -44,8 +48,19 @@ func result(o Operation, status int, header http.Header, body []byte) ([]byte, e
 	return writeJSON(members)
 }
 
+// headersWith returns the headers whose names begin with the prefix, by the rest in lower case.
+func headersWith(prefix string, header http.Header) map[string]any {
+	found := map[string]any{}
+	for name, values := range header {
+		if rest, ok := strings.CutPrefix(strings.ToLower(name), prefix); ok {
+			found[rest] = strings.Join(values, ",")
+		}
+	}
+	return found
+}
+
 // readBody reads the members in a body.
-func readBody(s *shape, header http.Header, body []byte) (map[string]any, error) {
+func readBody(protocol Protocol, s *shape, header http.Header, body []byte) (map[string]any, error) {
 	payload, members := s.payload(), map[string]any{}
 	switch {
 	case payload != nil && (payload.shape.kind == 'B' || payload.shape.kind == 's'):
@@ -53,6 +68,8 @@ func readBody(s *shape, header http.Header, body []byte) (map[string]any, error)
 		return members, nil
 	case len(bytes.TrimSpace(body)) == 0:
 		return members, nil
+	case protocol == RESTXML:
+		return readRESTXML(s, body)
 	}
 	value, err := decodeNumbers(body)
 	if err != nil {
@@ -73,7 +90,7 @@ func readBody(s *shape, header http.Header, body []byte) (map[string]any, error)
 // base64.
 func readPayload(kind byte, header http.Header, body []byte) any {
 	if kind == 's' {
-		return string(body)
+		return strings.ToValidUTF8(string(body), "\uFFFD")
 	}
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type")) // without one it is no JSON
 	if media == "application/json" || strings.HasSuffix(media, "+json") {
@@ -170,7 +187,13 @@ func element(decoder *xml.Decoder, s *shape) (any, error) {
 			if m == nil {
 				return decoder.Skip()
 			}
-			members[m.name], err = element(decoder, m.shape)
+			if m.shape.value != flattened {
+				members[m.name], err = element(decoder, m.shape)
+				return err
+			}
+			list, _ := members[m.name].([]any)
+			item, err := element(decoder, m.shape.item)
+			members[m.name] = append(list, item)
 			return err
 		}))
 	case '[':
@@ -252,10 +275,16 @@ func parsed(kind byte, text string) any {
 // refusal returns the error of a response that is not a success.
 func refusal(protocol Protocol, status int, header http.Header, body []byte) error {
 	var code, message string
-	if protocol == Query {
+	switch protocol {
+	case RESTXML:
+		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), true)
+		if code, message = found.Code, found.Message; code == "" && status == http.StatusNotFound { // of a HEAD, which has no body
+			code, message = "NoSuchKey", "The specified key does not exist."
+		}
+	case Query:
 		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), false) // a body that is not XML has no code
 		code, message = found.Code, found.Message
-	} else {
+	default:
 		code, message, _ = restjson.GetErrorInfo(json.NewDecoder(bytes.NewReader(body)))
 		code = cmp.Or(restjson.SanitizeErrorCode(header.Get("X-Amzn-Errortype")), code)
 		old, _, _ := strings.Cut(header.Get("X-Amzn-Query-Error"), ";") // of a service that had the query protocol before

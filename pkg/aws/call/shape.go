@@ -10,14 +10,16 @@ import (
 //
 //	s string   i integer   l long   d double   b boolean   t instant   B blob   * anything
 //	h and u    instants outside of a body: as in HTTP, and in seconds
-//	[s]        list of strings; [Name s] names its items in the query protocol
+//	[s]        list of strings; [Name s] names its items in XML and in the query protocol
+//	[= s]      list of strings whose items are elements with the name of the member
 //	<s>        map of strings; <Name Value s> names the members of its entries in the query protocol
 //	{a!:s b:i} structure; ! marks a required member, ? a member with a random default
 //	(a:t)      structure that may have other members, which are not converted
 //
 // A member of REST-JSON that is not in the body has its place behind its name: @uri or @uri=NAME,
-// @query=NAME, @header=NAME, @status, or @payload for the body itself. A member with @body=NAME has
-// another name in the body.
+// @query=NAME, @header=NAME, @headers=PREFIX, @status, or @payload for the body itself, with the
+// name of its element in XML. A member with @body=NAME has another name in the body, and
+// @attribute=NAME makes one an attribute of the element.
 type shape struct {
 	kind       byte // the first character
 	members    []member
@@ -31,8 +33,11 @@ const (
 	placeURI     = "uri"
 	placeQuery   = "query"
 	placeHeader  = "header"
+	placeHeaders = "headers"
 	placeStatus  = "status"
 	placePayload = "payload"
+	// An attribute has a name in the namespace of instances of schemas.
+	placeAttribute = "attribute"
 )
 
 // member is a member of a structure.

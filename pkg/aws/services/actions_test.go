@@ -44,7 +44,8 @@ func TestActionsThatAreNotCalled(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"operation":"iam:CreateRole","params":{}}`:                                              "it gives rights",
 		`{"operation":"sts:AssumeRole","params":{}}`:                                              "it gives rights",
-		`{"operation":"s3:GetObject","params":{}}`:                                                "its protocol is rest-xml",
+		`{"operation":"cloudfront:GetDistribution","params":{}}`:                                  "its protocol is rest-xml",
+		`{"operation":"s3:GetBucketLocation","params":{}}`:                                        "its XML has a form of its own",
 		`{"operation":"ec2:RunInstances","params":{}}`:                                            "its protocol is ec2",
 		`{"operation":"rds:DescribeDBInstances","params":{"Filters":[{"Name":"a","Value":"b"}]}}`: `unknown field "Value"`,
 		`{"operation":"dynamodb:PutItme","params":{}}`:                                            `service "dynamodb" has no operation "PutItme"`,
@@ -227,6 +228,41 @@ func TestActionsOfTheQueryProtocol(t *testing.T) {
 		}
 		if row.want != "" && string(got) != row.want {
 			t.Errorf("%s: %s, error %v, want %s", row.operation, got, err, row.want)
+		}
+	}
+}
+
+// TestObjectsOfS3: a machine writes, reads, copies, lists and deletes objects. A body is written as
+// JSON, as Step Functions does, and read as a text.
+func TestObjectsOfS3(t *testing.T) {
+	t.Parallel()
+	actions := services.NewActions(emulator.Config(t))
+	of := func(key string) string { return `"Bucket":"objects-of-s3","Key":"` + key + `"` }
+	for _, row := range []struct{ operation, params, want string }{
+		{"createBucket", `{"Bucket":"objects-of-s3"}`, ""},
+		{"putObject", `{` + of("a/b c+d.json") + `,"Body":{"n":1},"ContentType":"application/json","Metadata":{"owner":"me"}}`, `"ETag":"`},
+		{"putObject", `{` + of("text") + `,"Body":"text data"}`, `2b5df3712557f503a9977a8ea893b2c9`},
+		{"getObject", `{` + of("a/b c+d.json") + `}`, `"Body":"{\"n\":1}"`},
+		{"getObject", `{` + of("a/b c+d.json") + `}`, `"Metadata":{"owner":"me"}`},
+		{"getObject", `{` + of("text") + `}`, `"Body":"\"text data\""`},
+		{"getObject", `{` + of("none") + `}`, "S3.NoSuchKeyException"},
+		{"headObject", `{` + of("text") + `}`, `"ContentLength":11`},
+		{"headObject", `{` + of("none") + `}`, "S3.NoSuchKeyException"},
+		{"getObject", `{"Bucket":"none-of-s3","Key":"text"}`, "S3.NoSuchBucketException"},
+		{"copyObject", `{` + of("copy") + `,"CopySource":"objects-of-s3/text"}`, `"CopyObjectResult":{"ETag":"\"2b5df3712557f503a9977a8ea893b2c9\""`},
+		{"getObjectAttributes", `{` + of("text") + `,"ObjectAttributes":["StorageClass","ObjectSize"]}`, `"ObjectSize":11`},
+		{"listObjectsV2", `{"Bucket":"objects-of-s3","Prefix":"c"}`, `"Contents":[{`},
+		{"listObjectsV2", `{"Bucket":"objects-of-s3"}`, `"KeyCount":3`},
+		{"deleteObjects", `{"Bucket":"objects-of-s3","Delete":{"Objects":[{"Key":"copy"},{"Key":"text"}]}}`, `"Deleted":[{"Key":"copy"},{"Key":"text"}]`},
+		{"deleteObject", `{` + of("a/b c+d.json") + `}`, `{}`},
+		{"listObjectsV2", `{"Bucket":"objects-of-s3"}`, `"KeyCount":0`},
+	} {
+		got, err := actions.Call(t.Context(), []byte(`{"operation":"aws-sdk:s3:`+row.operation+`","params":`+row.params+`}`))
+		if refused, ok := errors.AsType[*resume.ServiceError](err); ok {
+			got = []byte(refused.Name)
+		}
+		if !strings.Contains(string(got), row.want) || err != nil && !strings.HasPrefix(row.want, "S3.") {
+			t.Errorf("%s %s: %s, error %v, want %s", row.operation, row.params, got, err, row.want)
 		}
 	}
 }

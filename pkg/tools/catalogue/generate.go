@@ -99,6 +99,8 @@ func protocolOf(m botocore.Model) call.Protocol {
 		return call.Protocol(d.JSONVersion)
 	case slices.Contains(spoken, "query"):
 		return call.Query
+	case d.ServiceID == "S3":
+		return call.RESTXML
 	}
 	return ""
 }
@@ -129,6 +131,8 @@ func refusedOperation(m botocore.Model, folder, name string) string {
 		return "its host is asked of the service first, which this release does not"
 	case strings.Contains(o.Endpoint.HostPrefix, "{") || folder == "machinelearning" && name == "Predict":
 		return "its params name a host"
+	case slices.Contains(otherForms, folder+":"+name):
+		return "its XML has a form of its own"
 	case streams(m, o.Input) || streams(m, o.Output):
 		return "it streams its input or output"
 	case other(m, o.Input) || other(m, o.Output):
@@ -137,18 +141,24 @@ func refusedOperation(m botocore.Model, folder, name string) string {
 	return ""
 }
 
+// otherForms are operations whose responses have attributes, or a text alone, and operations with two
+// members of one name.
+var otherForms = []string{
+	"s3:GetBucketAcl", "s3:GetBucketLocation", "s3:GetBucketLogging", "s3:GetObjectAcl", "s3:GetBucketNotification", "s3:PutBucketNotification",
+}
+
 // streams reports whether an input or output is or has a stream.
 func streams(m botocore.Model, io *botocore.Member) bool {
 	return io != nil && slices.ContainsFunc(slices.Collect(maps.Values(m.Shapes[io.Shape].Members)), func(each botocore.Member) bool {
 		s := m.Shapes[each.Shape]
-		return each.Streaming || s.Streaming || s.EventStream
+		return s.EventStream || (each.Streaming || s.Streaming) && protocolOf(m) != call.RESTXML
 	})
 }
 
 // other reports whether an input or output has members in places that rows do not have.
 func other(m botocore.Model, io *botocore.Member) bool {
 	return io != nil && slices.ContainsFunc(slices.Collect(maps.Values(m.Shapes[io.Shape].Members)), func(each botocore.Member) bool {
-		return each.Location == "headers" || each.Location == "header" && each.JSONValue
+		return each.Location == "headers" && protocolOf(m) != call.RESTXML || each.Location == "header" && each.JSONValue
 	})
 }
 
@@ -156,8 +166,11 @@ func other(m botocore.Model, io *botocore.Member) bool {
 func blockOf(folder string, m botocore.Model, hosts []found, policies map[string]map[string]bool) string {
 	d := m.Metadata
 	s := call.Service{ID: d.ServiceID, Prefix: d.EndpointPrefix, Protocol: protocolOf(m), Target: d.TargetPrefix}
-	if s.Protocol == call.Query {
+	switch s.Protocol { //nolint:exhaustive // others have a prefix
+	case call.Query:
 		s.Target = d.APIVersion
+	case call.RESTXML:
+		s.Target = "http://s3.amazonaws.com/doc/2006-03-01/"
 	}
 	signing := cmp.Or(signingName(hosts), d.SigningName)
 	if signing != d.EndpointPrefix {
@@ -195,7 +208,7 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 	o := m.Operations[name]
 	input, conversions := namesOf(m, o, inputForm(protocol, folder, name))
 	fields := []string{"", "{}", "", o.Endpoint.HostPrefix, "", conversions, ""}
-	if protocol == call.RESTJSON {
+	if protocol == call.RESTJSON || protocol == call.RESTXML {
 		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
 	}
 	if o.Input != nil {
@@ -203,6 +216,9 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 	}
 	if o.Output != nil {
 		fields[2] = m.Shape(o.Output.Shape, outputForm(protocol))
+	}
+	if protocol == call.RESTXML { // an object is a text in a result, as on Step Functions
+		fields[2] = strings.Replace(fields[2], "@payload:B", "@payload:s", 1)
 	}
 	if variant > 0 {
 		fields[4] = fmt.Sprint(variant)
@@ -292,7 +308,7 @@ func (c *nameCount) add(m botocore.Model, name string, within []string) {
 // outputForm returns the form of outputs: all members of XML, which tells neither lists nor
 // numbers.
 func outputForm(protocol call.Protocol) botocore.Form {
-	if protocol == call.Query {
+	if protocol == call.Query || protocol == call.RESTXML {
 		return botocore.Full
 	}
 	return botocore.Instants
@@ -305,7 +321,7 @@ func inputForm(protocol call.Protocol, folder, name string) botocore.Form {
 	starts := func(k jobs.Kind) bool {
 		return k.HasEnd() && k.StartOp == name && (k.Service == folder || k.Service == "sfn" && folder == "stepfunctions")
 	}
-	if protocol == call.Query || slices.ContainsFunc(jobs.Kinds(), starts) {
+	if protocol == call.Query || protocol == call.RESTXML || slices.ContainsFunc(jobs.Kinds(), starts) {
 		return botocore.Full
 	}
 	return botocore.Outline

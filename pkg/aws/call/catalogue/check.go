@@ -182,8 +182,15 @@ func Right(operation string) (action string, err error) {
 	if i, err := LookupIntegration(operation); err == nil && flow.IsIntegration(operation) {
 		operation = i.service + ":" + i.Name
 	}
-	if operation == "lambda:Invoke" { // the operation with another name that flows call most
+	switch operation { // the operations with another name that flows call most
+	case "lambda:Invoke":
 		return "lambda:InvokeFunction", nil
+	case "s3:HeadObject":
+		return "s3:GetObject", nil
+	case "s3:DeleteObjects":
+		return "s3:DeleteObject", nil
+	case "s3:ListObjectsV2", "s3:ListObjects":
+		return "s3:ListBucket", nil
 	}
 	service, name, _ := strings.Cut(operation, ":")
 	action, ok := Action(service, name)

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"cmp"
+	"encoding/base64"
 	"maps"
 	"regexp"
 	"slices"
@@ -90,6 +91,10 @@ func (i Integration) Params(params value.Value) value.Value {
 			}
 		}
 		params = value.Merge(params, value.Object(value.Member{Key: "Entries", Value: value.ArrayFrom(list)}))
+	}
+	if body := params.Get("Body"); i.Service.Protocol == call.RESTXML && body.Kind() == value.KindString { // is written as JSON, as all others are
+		text := base64.StdEncoding.EncodeToString([]byte(body.JSON()))
+		params = value.Merge(params, value.Object(value.Member{Key: "Body", Value: value.String(text)}))
 	}
 	return i.Coerce(params)
 }

@@ -67,6 +67,12 @@ type Member struct {
 	Shape, Location, LocationName          string
 	ResultWrapper                          string
 	IdempotencyToken, JSONValue, Streaming bool
+	XMLAttribute                           bool
+}
+
+// isXML reports whether names of elements are in the shapes.
+func (m Model) isXML() bool {
+	return m.Metadata.Protocol == "query" || m.Metadata.Protocol == "rest-xml"
 }
 
 // Tool returns the folder of a tool that `make tools` installs.
@@ -173,7 +179,7 @@ func (m Model) shape(name string, form Form, within []string) string {
 		return open("*", form, within)
 	}
 	s := m.Shapes[name]
-	if s.Flattened && m.Metadata.Protocol == "query" {
+	if s.Flattened && m.isXML() && (s.Type != "list" || m.Metadata.Protocol == "query") {
 		panic("botocore: " + name + " is flattened in the query protocol, which shapes cannot say")
 	}
 	inner := append(slices.Clone(within), name)
@@ -185,13 +191,16 @@ func (m Model) shape(name string, form Form, within []string) string {
 		return m.structure(s, form, inner)
 	case "list":
 		name := ""
-		if other := m.wireName(*s.Member, "member"); other != "member" && m.Metadata.Protocol == "query" {
+		switch other := m.wireName(*s.Member, "member"); {
+		case s.Flattened && m.isXML():
+			name = "= "
+		case other != "member" && m.isXML():
 			name = other + " "
 		}
 		return around("["+name, m.item(s.Member.Shape, form, inner), "]")
 	case "map":
 		names := ""
-		if s.Key.LocationName != "" && m.Metadata.Protocol == "query" {
+		if s.Key.LocationName != "" && m.isXML() {
 			names = s.Key.LocationName + " " + s.Value.LocationName + " "
 		}
 		return around("<"+names, m.item(s.Value.Shape, form, inner), ">")
@@ -276,8 +285,12 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 		flags += "?"
 	}
 	wire := name
-	if other && each.Location == "" {
-		if (form == Outline || m.Metadata.Protocol == "query") && !strings.EqualFold(name, inWire) {
+	if each.XMLAttribute {
+		place = "@attribute=" + inWire
+	} else if other && each.Location == "" {
+		if place == "@payload" {
+			place += "=" + inWire
+		} else if (form == Outline || m.isXML()) && !strings.EqualFold(name, inWire) {
 			place = "@body=" + inWire
 		} else {
 			wire = inWire
@@ -289,11 +302,11 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 // instantAt returns the kind of a member outside of the body, where instants have other defaults.
 func instantAt(s Shape, location, text string) string {
 	switch {
-	case s.Type != "timestamp" || location == "":
+	case s.Type != "timestamp" || location == "" && s.TimestampFormat != "rfc822":
 		return text
 	case s.TimestampFormat == "unixTimestamp":
 		return "u"
-	case location == "header" && s.TimestampFormat == "":
+	case location == "header" && s.TimestampFormat == "", s.TimestampFormat == "rfc822":
 		return "h"
 	}
 	return "t"
@@ -325,8 +338,8 @@ func (m Model) place(s Shape, name string, top bool) string {
 		return "@uri"
 	case "querystring":
 		return "@query=" + each.LocationName
-	case "header":
-		return "@header=" + each.LocationName
+	case "header", "headers":
+		return "@" + each.Location + "=" + each.LocationName
 	case "statusCode":
 		return "@status"
 	}

@@ -87,7 +87,7 @@ def sample(shape, most=3, depth=0):
         return [value, value], [text, text]
     if kind == "map":
         value, text = sample(shape.value, most, depth + 1)
-        return {"Some key": value}, {"Some key": text}
+        return {"Some-key": value}, {"Some-key": text}
     if kind == "timestamp":
         return datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc), "2026-01-02T03:04:05Z"
     if kind == "blob":
