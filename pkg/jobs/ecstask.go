@@ -23,7 +23,7 @@ var ecsTask = Kind{
 			success: []string{"STOPPED"}, ending: endOfTask,
 			causes:    []field{{"", "stopCode"}, {"", "stoppedReason"}, {"exit code", "containers.exitCode"}, {"", "containers.reason"}},
 			output:    []field{{"cluster", "clusterArn"}, {"task_definition", "taskDefinitionArn"}, {"exit_code", "containers.exitCode"}},
-			simulated: map[path]any{"stopCode": "EssentialContainerExited", "containers.exitCode": 0},
+			simulated: map[path]any{"stopCode": "EssentialContainerExited", "containers": []any{map[string]any{"exitCode": 0}}},
 		},
 		stop: stopSpec{params: `{"cluster":ID1,"task":ID,"reason":"the execution that waited for it stopped"}`},
 		rights: rights{

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,14 @@ func (k Kind) Started(j Simulated) []byte {
 // Described returns the service's description of the job. It has the fields that an event has, too.
 func (k Kind) Described(j Simulated) []byte {
 	d, job := k.describe, map[string]any{}
+	asked, _ := k.DescribeParams(j.ID) // it has the form of an id
+	members, _ := ObjectMembers("params", asked)
+	for _, raw := range members {
+		var ids []string
+		if json.Unmarshal(raw, &ids) == nil && len(ids) == 1 && d.together.id != "" {
+			d.together.id.put(job, ids[0])
+		}
+	}
 	d.key.put(job, j.Key.Name)
 	if len(d.began) > 0 {
 		d.began[0].put(job, j.Began)

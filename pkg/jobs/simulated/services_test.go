@@ -64,6 +64,34 @@ func (p play) event(text string, of jobs.Started) string {
 	return strings.NewReplacer(places...).Replace(text)
 }
 
+// A description has the id that asked for it, and lists where the service has them.
+func TestDescriptionsOfJobs(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"batch-job": `"JobId":"`, "ecs-task": `"containers":[{"exitCode":0}]`, "codebuild": `"id":"project:`} {
+		row, _ := jobs.Find(name)
+		var s Services
+		params, err := row.StartParams([]byte(plays(t)[name].params), "once")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := s.Start(row, params, "once", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, err := row.ReadStart(Account, Region, params, answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := row.DescribeParams(begun.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Describe(row, asked, start.Add(time.Hour)); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, error %v; want it to have %s", name, got, err, want)
+		}
+	}
+}
+
 // A message is known by what it was sent with, and nothing more is known of it.
 func TestSentMessages(t *testing.T) {
 	t.Parallel()
