@@ -2,10 +2,10 @@ package engine
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // lane returns the lane that the wake names, nil if it names none or a lane of another log: then it
@@ -48,14 +48,8 @@ func (w Wake) repeatsEnding(state machine.State) bool {
 // If its other delivery deleted the message meanwhile, and the worker died, the wake of the result
 // is all that is left.
 func (w Wake) bringsResult(state machine.State) bool {
-	cause := w.Cause
-	switch {
-	case w.Seq > 0, strings.HasPrefix(cause, machine.CauseReply("")), machine.IsJoin(cause): // a timer, a reply, or lanes (rule 18)
-		return false
-	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseLimit, machine.CauseParent}, cause):
-		return false
-	}
-	return state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed
+	_, isToken := token.HandleID(w.Cause)
+	return isToken && (state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed)
 }
 
 // executedBefore says whether the commands of a state may have been executed, for a wake that is

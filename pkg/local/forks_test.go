@@ -96,6 +96,7 @@ const (
 	shortItem = `{type: task, name: Work, resourceArn: "acs:fc:::services/s/functions/f", timeoutSeconds: 10}`
 	askedItem = `{type: task, name: Ask, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback,` +
 		` inputMappings: [{target: taskToken, source: $context.task.token}]}`
+	lateItem = `{type: task, name: Late, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback, timeoutSeconds: 5}`
 )
 
 // foreachOf is a foreach over so many items.
@@ -217,6 +218,14 @@ func TestWritesOfForks(t *testing.T) {
 		},
 		"a callback in each lane": {foreachOf(10, 10, askedItem), map[string]int{"commits": 3 + 3*10, "joins": 10, "calls": 10}},
 		"a call in each lane":     {foreachOf(100, 100, shortItem), map[string]int{"commits": 3 + 100, "joins": 100, "calls": 100}},
+		"a callback with a later deadline in each lane": {
+			foreachOf(10, 10, strings.Replace(askedItem, "pattern:", "timeoutSeconds: 5, pattern:", 1)),
+			map[string]int{"commits": 3 + 3*10, "joins": 10, "calls": 10},
+		},
+		"a callback that misses its deadline in each lane": {
+			strings.Replace(foreachOf(10, 10, lateItem), "    steps:", "    maxToleratedFailures: 10\n    steps:", 1),
+			map[string]int{"commits": 3 + 3*10, "joins": 10, "calls": 10},
+		},
 		"1,000 callbacks in 100 lanes": {
 			foreachOf(1000, 100, askedItem), map[string]int{"commits": 3 + 2*1000 + 100, "claims": 900 + 99, "joins": 100, "calls": 1000},
 		},

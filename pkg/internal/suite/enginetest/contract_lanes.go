@@ -176,9 +176,10 @@ var laneCases = []ruleCase{
 		b.answer("A", `{}`)
 		b.wantError(lanes[0], engine.CodeInternal)
 		b.trace = nil
-		timer := engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: "0123456789abcdef", Seq: 1, Due: b.Now(), Sent: b.Now()}
-		b.advance(timer)
-		b.wantTrace("read of lane 0")
+		for seq := range uint64(2) { // a timer of the lane's first item, and another one
+			b.advance(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: "0123456789abcdef", Seq: seq, Due: b.Now(), Sent: b.Now()})
+			b.wantTrace("read of lane 0")
+		}
 		b.advance(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: machine.CauseJoined(3, "f0"), Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read of lane 0")
 		b.advance(lanes[0])

@@ -30,7 +30,8 @@ var endCases = []ruleCase{
 	{"rule 7: an end that was not told by a wake whose message is deleted is told by the wake of the result", func(b *fixture) {
 		b.wantError(b.lastTask(1), engine.CodeInternal)
 		b.trace = nil
-		result := engine.Wake{Execution: testID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()}
+		closed := testKeys.Handle(token.ID{Execution: testID, Number: 2, Expires: after(time.Hour)})
+		result := engine.Wake{Execution: testID, Cause: closed, Due: b.Now(), Sent: b.Now()}
 		b.wantPutBack(result, after(time.Minute))
 		b.at(time.Minute)
 		b.trace = nil
