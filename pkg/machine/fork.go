@@ -422,9 +422,11 @@ func (r forkRun) exitFork(input, local value.Value) *flow.Step {
 }
 
 // laneFailed closes the attempt: the log opens nothing until the other lanes were stopped and all
-// have joined (rule 30). A log of format 1 ends instead, and stops them first.
+// have joined (rule 30). A log of format 1 ends instead, and stops them first. A fork with handlers
+// is of format 2, also if that was chosen only when its execution began.
 func (r forkRun) laneFailed(failure token.Outcome) {
-	if r.env.WriteFormat < formatOfShares && r.state().Tolerance == nil {
+	h := r.items.handlers()
+	if r.env.WriteFormat < formatOfShares && r.state().Tolerance == nil && len(h.Retry)+len(h.Catch) == 0 {
 		r.decide(StatusFailed, failure)
 		r.endOrClose()
 		return

@@ -32,6 +32,14 @@ var closingCases = []ruleCase{
 		b.wantTrace("read", "3 joined", "write 3", "call After", "write 4")
 		b.wantSucceeded()
 	}},
+	{"rule 30: a fork is caught after its workers write format 1 again", func(b *fixture) {
+		_, failed := b.failing(catches, taskText("C"))
+		b.WriteFormat = 1
+		b.advance(failed)
+		b.answer("After", `{}`)
+		b.drain()
+		b.wantSucceeded()
+	}},
 	{"rule 30: the wake that closed a fork repeats that at once", func(b *fixture) {
 		_, failed := b.failing(catches, taskText("C"))
 		b.sendFails = 1
