@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
+	"github.com/waitless/waitless/pkg/jsonata"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -46,13 +47,20 @@ func Is(text []byte) bool {
 }
 
 // Parse reads a machine in JSON or YAML and reports all its problems, in the order of their
-// positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
-// panic.
-func Parse(text []byte) (*flow.Flow, flow.Problems) {
+// positions. The flow is nil if one of them is an error; the others are warnings. Checks add
+// problems, and run although an error may leave the flow incomplete. Parse does not panic.
+func Parse(text []byte, checks ...flow.Check) (*flow.Flow, flow.Problems) {
 	p := newParser(nil)
-	if root := p.Read(text); root != nil && p.checkJSON(text) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		p.coded("MISSING_DESCRIPTION", flow.Position{Line: 1, Column: 1}, "the machine is empty; it begins with StartAt and States")
+	} else if root := p.Read(text); root != nil && p.checkJSON(text) {
 		p.machine(root)
 		p.checkVariables()
+	}
+	for _, check := range checks {
+		if check != nil {
+			p.Problems = append(p.Problems, check(&p.flow)...)
+		}
 	}
 	problems := append(p.Problems, p.warnings...).Reported()
 	if len(problems.Errors()) > 0 {
@@ -92,7 +100,7 @@ func (p *parser) checkJSON(text []byte) bool {
 		before := text[:max(syntax.Offset-1, 0)]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
 		at := flow.Position{Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
-		p.Problem(at, "the machine begins with { and is not JSON: %s; for YAML write it without the braces around", syntax)
+		p.coded("INVALID_JSON_DESCRIPTION", at, "the machine begins with { and is not JSON: %s; for YAML write it without the braces around", syntax)
 	}
 	return !isWrong
 }
@@ -134,6 +142,7 @@ type variableRead struct {
 	at          flow.Position
 	state, name string
 	isQuery     bool
+	scope       []scope
 }
 
 // place names the state that is read, for messages.
@@ -156,6 +165,15 @@ func described(n *document.Node) string {
 	return strings.NewReplacer("a mapping", "an object", "a list", "an array").Replace(n.Describe())
 }
 
+// coded reports a problem that has a code of its own.
+func (p *parser) coded(code string, at flow.Position, format string, args ...any) {
+	p.Problem(at, format, args...)
+	p.Problems[len(p.Problems)-1].Code = code
+}
+
+// The state to which a name leads is missing, or a state to which no name leads.
+const codeTarget = "MISSING_TRANSITION_TARGET"
+
 func (p *parser) warn(at flow.Position, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	p.warnings = append(p.warnings, flow.NewProblem(flow.SeverityWarning, at, "%s: %s", p.place(), message))
@@ -165,7 +183,7 @@ func (p *parser) noteReads(n *document.Node, r reads) {
 	p.contextRead = p.contextRead || r.context
 	p.itemRead = p.itemRead || r.item
 	for _, name := range r.variables {
-		p.read = append(p.read, variableRead{n.Pos, p.state, name, false})
+		p.read = append(p.read, variableRead{n.Pos, p.state, name, false, p.scope})
 	}
 }
 
@@ -186,7 +204,10 @@ type scope struct {
 // a scope around the state.
 func (p *parser) checkVariables() {
 	names := slices.Sorted(maps.Keys(p.assigned))
+	callable := slices.Concat(names, jsonata.Functions(), slices.Sorted(maps.Keys(queryFunctions())))
+	scopes := map[string][][]scope{}
 	for _, a := range p.assigns {
+		scopes[a.name] = append(scopes[a.name], a.scope)
 		isOuter := func(b assignment) bool {
 			return b.name == a.name && len(b.scope) < len(a.scope) && slices.Equal(b.scope, a.scope[:len(b.scope)]) &&
 				!slices.ContainsFunc(a.scope, func(s scope) bool { return s.fork == b.state })
@@ -197,15 +218,22 @@ func (p *parser) checkVariables() {
 		}
 	}
 	for _, r := range p.read {
+		p.state = r.state
 		if p.assigned[r.name] {
+			isAround := func(around []scope) bool {
+				return len(around) <= len(r.scope) && slices.Equal(around, r.scope[:len(around)])
+			}
+			if !slices.ContainsFunc(scopes[r.name], isAround) {
+				p.warn(r.at, "only states of another branch or iteration assign variable $%s, so it has no value here", r.name)
+			}
 			continue
 		}
-		if p.state = r.state; r.name == "states" {
+		if r.name == "states" {
 			p.Problem(r.at, "%s: $states belongs to JSONata; with JSONPath write \"$\" for the input and \"$$\" for the context object", p.place())
 			continue
 		}
 		if r.isQuery {
-			p.warn(r.at, "no state assigns variable $%s, so it has no value%s", r.name, similar.DidYouMean(r.name, names))
+			p.warn(r.at, "no state assigns variable $%s, so it has no value%s", r.name, similar.DidYouMean(r.name, callable))
 			continue
 		}
 		p.Problem(r.at, "%s: no state assigns variable $%s%s", p.place(), r.name, similar.DidYouMean(r.name, names))
@@ -253,31 +281,41 @@ func (p *parser) queryLanguage(n *document.Node, otherwise string) string {
 func (p *parser) fields(n *document.Node, title string, allowed ...string) {
 	for _, e := range n.Entries {
 		if slices.Contains(allowed, e.Key) {
+			if e.Key == "Comment" {
+				p.text(n, e.Key)
+			}
 			continue
 		}
 		hint := similar.DidYouMean(e.Key, allowed)
-		if why := elsewhere[e.Key]; why != "" && hint == "" {
-			hint = "; " + why
+		if hint == "" {
+			hint = p.elsewhere(e.Key, allowed)
 		}
 		p.Problem(e.Pos, "%s: field %q is unknown in %s%s (allowed: %s)", p.place(), document.Shortened(e.Key), title, hint, strings.Join(allowed, ", "))
 	}
 }
 
-// elsewhere says where a field belongs.
-var elsewhere = map[string]string{
-	"Arguments": "it belongs to JSONata; with JSONPath write Parameters", "Output": "it belongs to JSONata; with JSONPath write ResultSelector and ResultPath",
-	"Condition": "it belongs to JSONata; with JSONPath write Variable and an operator", "Items": "it belongs to JSONata; with JSONPath write ItemsPath",
-	"Parameters": "it belongs to JSONPath; with JSONata write Arguments", "InputPath": "it belongs to JSONPath; with JSONata read $states.input",
-	"OutputPath": pathOutput, "ResultPath": pathOutput, "ResultSelector": pathOutput, "Result": pathOutput, "Variable": pathCondition, "And": pathCondition,
-	"ItemsPath": "it belongs to JSONPath; with JSONata write Items", "SecondsPath": pathTwin, "TimestampPath": pathTwin, "TimeoutSecondsPath": pathTwin,
-	"HeartbeatSecondsPath": pathTwin, "ErrorPath": pathTwin, "CausePath": pathTwin, "MaxConcurrencyPath": pathTwin,
+// elsewhere says that a field belongs to the other language of expressions, and which allowed field
+// has its place.
+func (p *parser) elsewhere(field string, allowed []string) string {
+	of, own, twins := languageQuery, languagePath, map[string]string{
+		"Arguments": "Parameters", "Output": "ResultSelector Parameters OutputPath", "Condition": "Variable", "Items": "ItemsPath",
+	}[field]
+	if p.isQuery {
+		of, own, twins = languagePath, languageQuery, map[string]string{
+			"Parameters": "Arguments ItemSelector Output", "InputPath": "$states.input", "OutputPath": "Output", "ResultPath": "Output", "ResultSelector": "Output",
+			"Result": "Output", "Variable": "Condition", "And": "Condition", "Or": "Condition", "Not": "Condition", "ItemsPath": "Items",
+		}[field]
+		if twins == "" {
+			twins, _ = strings.CutSuffix(field, "Path")
+		}
+	}
+	for _, twin := range strings.Fields(twins) {
+		if slices.Contains(allowed, twin) || strings.HasPrefix(twin, "$") {
+			return "; it belongs to " + of + "; with " + own + " write " + twin
+		}
+	}
+	return ""
 }
-
-const (
-	pathOutput    = "it belongs to JSONPath; with JSONata write Output"
-	pathCondition = "it belongs to JSONPath; with JSONata write Condition"
-	pathTwin      = "it belongs to JSONPath; with JSONata write an expression into the field without Path"
-)
 
 // states reads the states of a machine, a branch or the iterations of a Map, and returns the first
 // one before the others, which stand in the order of the text.
@@ -301,7 +339,7 @@ func (p *parser) states(n *document.Node, owner *flow.Step, in around) []*flow.S
 	if first != nil {
 		i := slices.Index(names, first.Scalar.Text())
 		if i < 0 {
-			p.Problem(first.Pos, "%s: StartAt is %s, which is no state of this object%s", p.place(), described(first), similar.MeantOrKnown(first.Scalar.Text(), names))
+			p.coded(codeTarget, first.Pos, "%s: StartAt is %s, which is no state of this object%s", p.place(), described(first), similar.MeantOrKnown(first.Scalar.Text(), names))
 		} else {
 			start := entries[i]
 			entries = slices.Insert(slices.Delete(entries, i, i+1), 0, start)
@@ -354,7 +392,7 @@ func (s *seriesParser) read(e document.Entry) {
 	if first, repeated := s.parser.names[e.Key]; !repeated {
 		s.parser.names[e.Key] = e.Pos
 	} else {
-		s.Problem(e.Pos, "%s: the name is repeated; it stands first at %s, and names are unique in the whole machine", s.place(), first)
+		s.coded("DUPLICATE_STATE_NAME", e.Pos, "%s: the name is repeated; it stands first at %s, and names are unique in the whole machine", s.place(), first)
 	}
 	if e.Value.Kind != document.Mapping {
 		s.unfit(e.Value, "a state", "an object with the field Type")
@@ -367,22 +405,38 @@ func (s *seriesParser) read(e document.Entry) {
 	s.stateOf(step, e.Value)
 }
 
-// connect looks the names of states up, and warns of ways that lead nowhere.
+// connect looks the names of states up. It reports states to which no other leads, and a series
+// without an end, and warns of ways that lead nowhere.
 func (s *seriesParser) connect() {
-	outer := s.state
+	outer, targets, leaves := s.state, map[string]bool{}, map[string]bool{}
 	for _, j := range s.jumps {
 		name, _ := j.at.Text()
 		s.state = j.state
+		targets[name] = targets[name] || name != j.state
 		*j.to = s.steps[name]
+		leaves[j.state] = leaves[j.state] || *j.to != nil
+		if _, isText := j.at.Text(); !isText {
+			s.unfit(j.at, j.field, "the name of a state: "+strings.Join(s.names, ", "))
+			continue
+		}
 		if _, exists := s.parser.names[name]; *j.to != nil || slices.Contains(s.names, name) {
 			continue
 		} else if exists {
-			s.Problem(j.at.Pos, "%s: %s is %q, which is in another States object; allowed: %s", s.place(), j.field, name, strings.Join(s.names, ", "))
+			s.coded(codeTarget, j.at.Pos, "%s: %s is %q, which is in another States object; allowed: %s", s.place(), j.field, name, strings.Join(s.names, ", "))
 			continue
 		}
-		s.Problem(j.at.Pos, "%s: %s is %s, which is no state%s", s.place(), j.field, described(j.at), similar.MeantOrKnown(name, s.names))
+		s.coded(codeTarget, j.at.Pos, "%s: %s is %s, which is no state%s", s.place(), j.field, described(j.at), similar.MeantOrKnown(name, s.names))
 	}
-	s.state = outer
+	hasEnd := len(s.series.Steps) == 0
+	for i, step := range s.series.Steps {
+		hasEnd = hasEnd || step.End || !leaves[step.Name]
+		if s.state = step.Name; i > 0 && !targets[step.Name] {
+			s.coded(codeTarget, step.Position, "%s: no state leads to it; name it in a Next, or remove it", s.place())
+		}
+	}
+	if s.state = outer; !hasEnd {
+		s.coded("MISSING_END_STATE", s.series.Steps[0].Position, "%s: no state ends it; write \"End\": true into the last state, or let a state lead to a Succeed or a Fail", s.place())
+	}
 	if len(s.Problems.Errors()) == 0 {
 		s.checkWays()
 	}
@@ -469,6 +523,9 @@ func (p *parser) isQueryText(text string) bool {
 func (p *parser) queryOf(n *document.Node, field string) expression {
 	text, _ := n.Text()
 	if !p.isQueryText(text) {
+		if p.isQuery && strings.HasPrefix(text, queryBegin) != strings.HasSuffix(text, queryEnd) {
+			p.Problem(n.Pos, "%s: %s is %s, which is no whole expression; write \"{%% ... %%}\", without spaces around", p.place(), field, described(n))
+		}
 		return nil
 	}
 	text, _ = queryText(text)

@@ -2,6 +2,7 @@ package asl
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -333,7 +334,7 @@ func (p *parser) wait(d *data, n *document.Node) *flow.Wait {
 		})
 	case from != nil:
 		wait.Mode, wait.Path = flow.WaitDurationPath, memberPath(keyEnd)
-		d.work = waitWork(from, "a whole number of seconds from 0", func(v value.Value) bool {
+		d.work = waitWork(from, fmt.Sprintf("a whole number of seconds from 0 to %d", maxWait/time.Second), func(v value.Value) bool {
 			_, ok := flow.ParseDuration(v, maxWait)
 			return ok
 		})
@@ -490,6 +491,13 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 	foreach.Tolerance = s.tolerance(m, n)
 	if m.items.path != nil {
 		foreach.Text = m.items.text
+	}
+	if list := n.Get("Items"); s.isQuery && list != nil {
+		text, isQuery := queryText(list.Scalar.Text())
+		if !isQuery {
+			text = list.Value().JSON()
+		}
+		foreach.Text = strings.TrimSpace(text)
 	}
 	if processor := s.onlyOne(n, true, "ItemProcessor", "Iterator"); processor != nil {
 		outer, read := s.iteration, s.itemRead

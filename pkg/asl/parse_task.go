@@ -191,8 +191,8 @@ func (p *parser) written(n *document.Node) value.Value {
 
 const allowedResources = `the ARN of a Lambda function or an activity, or arn:aws:states::: and an operation, like lambda:invoke or dynamodb:putItem`
 
-// The members that lambda:invoke has beside FunctionName and Payload.
-var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier"}
+// The members that lambda:invoke has.
+var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier", "LogType", "ClientContext"}
 
 // invoke reads the parameters of lambda:invoke. The function gets the Payload.
 func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
@@ -218,6 +218,12 @@ func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
 // invoked checks the parameters of lambda:invoke, as far as they are constants.
 func (p *parser) invoked(task *flow.Task, params *document.Node) {
 	p.fields(params, "the "+p.argumentsField()+" of lambda:invoke", invokeFields...)
+	if context := params.Get("ClientContext"); context != nil {
+		p.Problem(context.Pos, "%s: ClientContext is not served; put it into Payload", p.place())
+	}
+	if log := params.Get("LogType"); log != nil {
+		p.warn(log.Pos, "LogType has no effect, and the result has no LogResult")
+	}
 	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {
 		p.unfit(kind, "InvocationType", `"RequestResponse"`)
 	}
@@ -312,7 +318,7 @@ func (s *source) seconds(e *evaluation) (time.Duration, error) {
 	v = e.lookup.Complete(v)
 	limit, ok := flow.ParseDuration(v, maxSeconds*time.Second)
 	if (!ok || limit == 0) && len(e.lookup.Load) == 0 {
-		return 0, e.fault("%s: %s is %s; allowed: a whole number of seconds from 1", s.name, s.text, value.Shown(v))
+		return 0, e.fault("%s: %s is %s; allowed: a whole number of seconds from 1 to %d", s.name, s.text, value.Shown(v), maxSeconds)
 	}
 	return limit, nil
 }

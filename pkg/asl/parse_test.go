@@ -14,30 +14,44 @@ func TestParseReports(t *testing.T) {
 	pass := func(expression string) string {
 		return `{"StartAt": "A", "States": {"A": {"Type": "Pass", "Parameters": {"x.$": "` + expression + `"}, "End": true}}}`
 	}
+	query := func(text string) string {
+		return `{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass", "Output": {"x": "` + text + `"}, "End": true}}}`
+	}
 	for text, want := range map[string]string{
-		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"},}}`:                       `1:54: the machine begins with { and is not JSON: invalid character '}'`,
-		"{\n  'StartAt': 'A', 'States': {'A': {Type: Succeed}}}":                        `2:3: the machine begins with { and is not JSON: invalid character '\''`,
-		"{ // first\n\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Succeed\"}}}": `1:3: the machine begins with { and is not JSON`,
-		pass(`States.Format('{}')`):                                                     "has more places {} than there are values",
-		pass(`States.Format('a', $.b)`):                                                 "has fewer places {} than there are values",
+		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"},}}`:                                                       `1:54: the machine begins with { and is not JSON: invalid character '}'`,
+		"{\n  'StartAt': 'A', 'States': {'A': {Type: Succeed}}}":                                                        `2:3: the machine begins with { and is not JSON: invalid character '\''`,
+		"{ // first\n\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Succeed\"}}}":                                 `1:3: the machine begins with { and is not JSON`,
+		pass(`States.Format('{}')`):                                                                                     "has more places {} than there are values",
+		pass(`States.Format('a', $.b)`):                                                                                 "has fewer places {} than there are values",
+		pass(`States.Hash($.a, 'md5')`):                                                                                 "md5",
+		pass(`States.Format(\"a {}\", $.b)`):                                                                            "a text in a call stands in single quotes",
+		pass(`States.MathAdd(1)`):                                                                                       "States.MathAdd has 1 argument; allowed: 2",
+		pass(`States.MathRandom(1)`):                                                                                    "States.MathRandom has 1 argument; allowed: 2 to 3",
+		pass(`States.Format()`):                                                                                         "States.Format has 0 arguments; allowed: at least 1",
+		`{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": []}}}`:                                          `Choices is empty; write at least one of the rules`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Succeed"}}}`:                              `1:55: state "B": no state leads to it`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}}`:          `1:29: the machine: no state ends it; write "End": true`,
+		`{"StartAt": "A", "Comment": 5, "States": {"A": {"Type": "Succeed"}}}`:                                          `1:29: the machine: Comment is number 5; allowed: a text`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": null}}}`:                                             `state "A": Next is nothing; allowed: the name of a state: A`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Output": 1, "End": true}}}`:                                 `it belongs to JSONata; with JSONPath write Parameters`,
+		`{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass", "Parameters": 1, "End": true}}}`: `it belongs to JSONPath; with JSONata write Output`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
+			"Parameters": {"FunctionName": "f", "ClientContext": "c"}, "End": true}}}`: `ClientContext is not served; put it into Payload`,
+		query(" {% 1 %}"): `state "A": Output/x is text " {% 1 %}", which is no whole expression; write "{% ... %}", without spaces around`,
+		query("{% 1 %} "): `which is no whole expression`,
+		query("{% 1"):     `which is no whole expression`,
 		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Assign": {"x": 1}, "Next": "B"}, "B": {"Type": "Parallel", "Branches": [
 			{"StartAt": "C", "States": {"C": {"Type": "Pass", "Assign": {"x": 2}, "End": true}}}], "Assign": {"x": 3},
 				"End": true}}}`: `state "C": variable "x" belongs to the states around, where state "A" assigns it`,
-		pass(`States.Hash($.a, 'md5')`):      "md5",
-		pass(`States.Format(\"a {}\", $.b)`): "a text in a call stands in single quotes",
-		pass(`States.MathAdd(1)`):            "States.MathAdd has 1 argument; allowed: 2",
-		pass(`States.MathRandom(1)`):         "States.MathRandom has 1 argument; allowed: 2 to 3",
-		pass(`States.Format()`):              "States.Format has 0 arguments; allowed: at least 1",
 		`{"StartAt": "A", "States": {"A": {"Type": "Parallel", "Branches": [{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}}], "End": true,
 			"Retry": [{"MaxAttempts": 1}]}}}`: `state "A": field "ErrorEquals" is missing, which is required`,
-		`{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": []}}}`: `Choices is empty; write at least one of the rules`,
 	} {
 		parsed, problems := asl.Parse([]byte(text))
 		if parsed != nil || len(problems) == 0 || !strings.Contains(problems[0].Format("m"), want) {
 			t.Errorf("%s: got %v, want %s", text, problems, want)
 		}
 	}
-	for _, text := range []string{"StartAt: A\nStates: {'A': {Type: Succeed,}}", "\uFEFF" + pass(`States.Format('{} \\{}', $.a)`), pass(`States.Hash($.a, $.b)`)} {
+	for _, text := range []string{"StartAt: A\nStates: {'A': {Type: Succeed,}}", "\uFEFF" + pass(`States.Format('{} \\{}', $.a)`), pass(`States.Hash($.a, $.b)`), query(" {% 1 %} ")} {
 		if parsed, problems := asl.Parse([]byte(text)); parsed == nil {
 			t.Errorf("%s: %v", text, problems)
 		}
@@ -79,12 +93,11 @@ func TestParseWarns(t *testing.T) {
 		`"A": {"Type": "Succeed"}, "B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Pass", "Next": "B"}`: {
 			`state "B": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`,
 			`state "C": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`},
-		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "A"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}`: {
-			`state "A": the states behind it lead to no end`},
-		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"},
-			"B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
-		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}]}`: nil,
-		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`):                                {`no entry handles States.Runtime; remove it`},
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["E"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "D"}, "C": {"Type": "Fail"},
+			"D": {"Type": "Pass", "Next": "B"}`: {`state "B": the states behind it lead to no end`},
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
+		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}, {"Variable": "$.b", "IsNull": true, "Next": "B"}]}, "B": {"Type": "Fail"}`:    nil,
+		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`): {`no entry handles States.Runtime; remove it`},
 		catch(`{"ErrorEquals": ["E"], "Next": "B"}, {"ErrorEquals": ["F", "E"], "Next": "B"}`): {
 			`an entry before it has error "E", too, so this one never matches; remove it`},
 		catch(`{"ErrorEquals": ["States.TaskFailed"], "Next": "B"}, {"ErrorEquals": ["States.Timeout", "E"], "Next": "B"},
@@ -148,6 +161,29 @@ func TestParseReportsJobs(t *testing.T) {
 		_, problems := asl.Parse([]byte(text))
 		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Format("m"), want)) {
 			t.Errorf("%s: got %v, want %s", resource, problems, want)
+		}
+	}
+}
+
+// TestParseWarnsOfExpressions finds expressions that Step Functions accepts, and that have no value.
+func TestParseWarnsOfExpressions(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"$eval('1')":                "state machines have no $eval, so it fails; parse JSON with $parse",
+		"$states.inptu.a":           `Output: $states has no member "inptu"; did you mean "input"?`,
+		"$states.context.Executoin": `Output: $states.context has no member "Executoin"; did you mean "Execution"?`,
+		"$partitoin([1], 1)":        `no state assigns variable $partitoin, so it has no value; did you mean "partition"?`,
+		"$uppercsae('a')":           `did you mean "uppercase"?`,
+		"$inner":                    "only states of another branch or iteration assign variable $inner, so it has no value here",
+		"$outer & $states.context.State.Name & $partition([1], 1)": "",
+	} {
+		machine := "StartAt: Before\nQueryLanguage: JSONata\nStates:\n  Before: {Type: Pass, Assign: {outer: 1}, Next: Both}\n" +
+			"  Both: {Type: Parallel, Next: A, Branches: [{StartAt: In, States: {In: {Type: Pass, Assign: {inner: '{% $outer %}'}, Next: In2}, " +
+			"In2: {Type: Pass, Output: '{% $inner %}', End: true}}}]}\n" +
+			"  A: {Type: Pass, Output: \"{% " + expression + " %}\", End: true}\n"
+		parsed, problems := asl.Parse([]byte(machine))
+		if parsed == nil || (want == "") != (len(problems) == 0) || want != "" && !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: %v, want %s", expression, problems, want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jsonata"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -59,13 +60,15 @@ const (
 
 const maxQueryRange = 1 << 18 // elements of $range
 
+// The ends of a text that is an expression.
+const queryBegin, queryEnd = "{%", "%}"
+
 // queryText returns the expression in a text, and false if the text is a constant.
 func queryText(text string) (expression string, ok bool) {
-	const begin, end = "{%", "%}"
-	if len(text) < len(begin+end) || !strings.HasPrefix(text, begin) || !strings.HasSuffix(text, end) {
+	if len(text) < len(queryBegin+queryEnd) || !strings.HasPrefix(text, queryBegin) || !strings.HasSuffix(text, queryEnd) {
 		return "", false
 	}
-	return text[len(begin) : len(text)-len(end)], true
+	return text[len(queryBegin) : len(text)-len(queryEnd)], true
 }
 
 func (q *query) eval(e *evaluation) (value.Value, error) {
@@ -294,6 +297,10 @@ func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Referen
 	case name == statesName && member == errorOutputName && !p.inCatch:
 		p.queryProblem(n, text, ref.Line, ref.Column, "%s: $states.errorOutput has a value only in Output and Assign of an entry of Catch", field)
 	case name == statesName:
+		p.misread(p.placeIn(n, text, ref.Line, ref.Column), field+": $states", ref.Keys, []string{inputName, resultName, errorOutputName, contextName})
+		if member == contextName {
+			p.misread(p.placeIn(n, text, ref.Line, ref.Column), field+": $states.context", ref.Keys[1:], contextNames)
+		}
 		p.contextRead = p.contextRead || member == contextName || member == ""
 		p.resultRead = p.resultRead || member == resultName || member == ""
 		if member == resultName && !p.hasResult {
@@ -302,8 +309,20 @@ func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Referen
 		}
 	case slices.Contains([]string{"now", "millis", "toMillis", "random", "shuffle", "uuid"}, name):
 		p.contextRead = true
+	case name == "eval":
+		p.warn(p.placeIn(n, text, ref.Line, ref.Column), "%s: state machines have no $eval, so it fails; parse JSON with $parse", field)
 	case !ref.Known && queryFunctions()[name] == nil:
-		p.read = append(p.read, variableRead{p.placeIn(n, text, ref.Line, ref.Column), p.state, name, true})
+		p.read = append(p.read, variableRead{p.placeIn(n, text, ref.Line, ref.Column), p.state, name, true, p.scope})
+	}
+}
+
+// contextNames are the members of the context object.
+var contextNames = []string{"Execution", "State", "StateMachine", "Task", "Map"}
+
+// misread warns of the first of keys if it is no member of an object.
+func (p *parser) misread(at flow.Position, object string, keys, members []string) {
+	if len(keys) > 0 && !slices.Contains(members, keys[0]) {
+		p.warn(at, "%s has no member %q%s", object, document.Shortened(keys[0]), similar.MeantOrKnown(keys[0], members))
 	}
 }
 

@@ -381,11 +381,7 @@ func (c *Client) Newest(ctx context.Context, name string) (machine.FlowRef, erro
 // PutFlow stores a definition; see [Flows].
 func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	if c.core.Check != nil {
-		_, flow, err := ParseFlow(name, text)
-		if err == nil {
-			err = CheckFlow(name, flow, c.core.Check)
-		}
-		if err != nil {
+		if _, _, err := ParseFlow(name, text, c.core.Check); err != nil {
 			return machine.FlowRef{}, err
 		}
 	}

@@ -15,35 +15,20 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// ParseFlow checks a definition and names it by its content, for what
-// implements [Flows].
-func ParseFlow(name string, text []byte) (machine.FlowRef, *flow.Flow, error) {
-	parsed, problems := language.Parse(text)
+// ParseFlow checks a definition and names it by its content. Checks add problems; a nil check finds
+// nothing.
+func ParseFlow(name string, text []byte, checks ...flow.Check) (machine.FlowRef, *flow.Flow, error) {
+	parsed, problems := language.Parse(text, checks...)
 	if parsed == nil {
-		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+		var lines strings.Builder
+		for _, p := range problems.Errors() {
+			lines.WriteString("\n" + p.Format(name))
+		}
+		err := fmt.Errorf("the definition has %s:%s", flow.Count(len(problems.Errors()), "problem"), &lines)
+		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: err}
 	}
 	sum := sha256.Sum256(text)
 	return machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
-}
-
-// CheckFlow returns the error for the problems that a check found in a parsed definition, as
-// [ParseFlow] does. A nil check finds nothing.
-func CheckFlow(name string, flow *flow.Flow, check func(*flow.Flow) flow.Problems) error {
-	if check == nil {
-		return nil
-	}
-	if problems := check(flow).Errors(); len(problems) > 0 {
-		return &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems)}
-	}
-	return nil
-}
-
-func problemsError(name string, problems flow.Problems) error {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.Format(name)
-	}
-	return fmt.Errorf("the definition has %s:\n%s", flow.Count(len(problems), "problem"), strings.Join(lines, "\n"))
 }
 
 // UnknownFlow is the error for a definition that was never put.

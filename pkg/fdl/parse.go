@@ -17,9 +17,9 @@ import (
 )
 
 // Parse reads a definition in YAML or JSON and reports all its problems, in the order of their
-// positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
-// panic.
-func Parse(text []byte) (*flow.Flow, flow.Problems) {
+// positions. The flow is nil if one of them is an error; the others are warnings. Checks add
+// problems, and run although an error may leave the flow incomplete. Parse does not panic.
+func Parse(text []byte, checks ...flow.Check) (*flow.Flow, flow.Problems) {
 	p := &parser{flow: flow.Flow{Matches: matches, Join: join}, names: map[string]named{}, functions: map[string]calledFunction{}}
 	if root := p.Read(text); root != nil {
 		p.flowFrom(root)
@@ -27,6 +27,11 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		p.firstSteps()
 		if len(p.Problems.Errors()) == 0 { // else its gotos may be incomplete
 			p.completes(p.flow.Steps)
+		}
+	}
+	for _, check := range checks {
+		if check != nil {
+			p.Problems = append(p.Problems, check(&p.flow)...)
 		}
 	}
 	p.flow.Extensions = p.flow.Extensions.Reported()

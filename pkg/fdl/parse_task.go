@@ -139,6 +139,7 @@ func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", the parameters of the request to the service`, f.title)
+		return expr.Template{} // which no check reports again
 	case n == nil && isMessage(resource):
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
@@ -147,6 +148,7 @@ func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 			"a function gets the step's input, which inputMappings make")
 	case n.Kind != document.Mapping:
 		f.unfit("serviceParams")
+		return expr.Template{}
 	default:
 		p.paramPaths(n)
 		p.messageBody(n, resource)

@@ -41,6 +41,8 @@ type Problem struct {
 	Position
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
+	// Code is the code that Step Functions has for an error of a machine, "" for the general one.
+	Code string `json:"-"`
 }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
@@ -62,6 +64,10 @@ func (p Problem) Format(file string) string {
 
 // Problems are the problems of a definition in the order of their positions.
 type Problems []Problem
+
+// Check finds problems of a flow that a parser does not know. The flow may be incomplete. A nil
+// Check finds none.
+type Check func(*Flow) Problems
 
 // Errors returns the problems that keep the flow from running.
 func (ps Problems) Errors() Problems {

@@ -99,7 +99,8 @@ type Answer struct {
 	Step string
 	// After is the time from the submission of the task.
 	After time.Duration
-	// Output is the output of a success, an object. With Error the answer is a failure.
+	// Output is the output of a success: an object, or of a state of a machine any value. Null is
+	// json.RawMessage("null"). With Error the answer is a failure.
 	Output       any
 	Error, Cause string
 	// Choice is the label of a choice of the step, in place of Output.
@@ -174,7 +175,7 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 }
 
 func (t Test) newRun() *run {
-	return &run{Test: t, executions: map[string]map[engine.ID]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
+	return &run{Test: t, executions: map[string]map[engine.ID]bool{}, unknown: map[string]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
 }
 
 // execution is the name of each execution.
@@ -188,6 +189,7 @@ type run struct {
 	all     *flow.Flow // has the steps of all flows of the test
 	system  *local.System
 	builtIn *local.Functions
+	unknown map[string]bool // functions that are neither stand-ins nor built in
 
 	mu         sync.Mutex
 	calls      []Call
@@ -197,30 +199,22 @@ type run struct {
 
 func (r *run) prepare() (input value.Value, err error) {
 	var problems flow.Problems
-	if r.flow, problems = language.Parse(r.Flow); r.flow == nil {
+	if r.flow, problems = language.Parse(r.Flow, r.Check); r.flow == nil {
 		var lines []string
 		for _, p := range problems.Errors() {
 			lines = append(lines, p.Format(cmp.Or(r.Name, "flow")))
 		}
 		return input, fmt.Errorf("the flow is not valid:\n%s", strings.Join(lines, "\n"))
 	}
-	if err := engine.CheckFlow(r.name(), r.flow, r.Check); err != nil {
-		return input, err
-	}
 	for _, name := range slices.Sorted(maps.Keys(r.Subflows)) {
-		if flow, _ := language.Parse(r.Subflows[name]); flow != nil { // an invalid one is reported when it is put
-			if err := engine.CheckFlow(name, flow, r.Check); err != nil {
-				return input, err
-			}
+		if _, _, err := engine.ParseFlow(name, r.Subflows[name], r.Check); err != nil {
+			return input, err
 		}
 	}
 	r.all = r.withSubflows()
-	script, err := r.script()
-	if err != nil {
-		return input, err
-	}
+	script, wrong := r.script()
 	tasks, err := r.tasks()
-	if err != nil {
+	if err = errors.Join(r.placed(wrong), err); err != nil {
 		return input, err
 	}
 	r.system = local.New(local.Config{
@@ -274,6 +268,13 @@ func (r *run) script() (*local.Script, error) {
 
 // placed returns an error of an entry with its place in the file of tests.
 func (t Test) placed(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var all error
+		for _, one := range several.Unwrap() {
+			all = errors.Join(all, t.placed(one))
+		}
+		return all
+	}
 	wrong, ok := errors.AsType[*local.ScriptError](err)
 	switch {
 	case !ok:
@@ -286,7 +287,7 @@ func (t Test) placed(err error) error {
 
 // withSubflows is a flow with the steps of all flows of the test.
 func (r *run) withSubflows() *flow.Flow {
-	all := &flow.Flow{All: r.flow.All, Values: r.flow.Values}
+	all := &flow.Flow{All: r.flow.All, Values: r.flow.Values, IsMachine: r.flow.IsMachine}
 	for _, text := range r.Subflows {
 		if flow, _ := language.Parse(text); flow != nil { // an invalid flow is reported when it is put
 			all.All = slices.Concat(all.All, flow.All)
@@ -341,6 +342,7 @@ func (r *run) tasks() (tasks *local.Functions, err error) {
 	for _, missing := range tasks.Resolve(r.all) {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](missing); ok && !unknown.IsAction {
 			tasks.AddFunction(unknown.Function, r.call)
+			r.unknown[unknown.Function] = true
 		}
 	}
 	return tasks, nil
@@ -392,11 +394,12 @@ func (r *run) call(call machine.Call) token.Outcome {
 		}
 		return engine.ParseReply(text, "the stand-in for step "+call.Step)
 	}
+	name := local.TaskNames(call.Resource)[0]
 	outcome, err := r.builtIn.Call(context.Background(), call)
-	if err == nil && outcome.Error != token.ErrorFunctionNotFound {
+	if err == nil && outcome.Error != token.ErrorFunctionNotFound && !r.unknown[name] {
 		return outcome
 	}
-	return r.fail(fmt.Errorf("step %s calls %s, for which the test has no stand-in; add it to functions", call.Step, local.TaskNames(call.Resource)[0]))
+	return r.fail(fmt.Errorf("step %s calls %s, for which the test has no stand-in; add it to functions", call.Step, name))
 }
 
 // fail ends the test with an error.

@@ -2,7 +2,9 @@ package jsonata
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +32,9 @@ func library() map[string]*function {
 	})
 	return functions
 }
+
+// Functions returns the names of the library's functions, sorted.
+func Functions() []string { return slices.Sorted(maps.Keys(library())) }
 
 func sig(text string) *signature { return parseSignature(0, text) }
 

@@ -32,12 +32,27 @@ func NameOf(file string) string {
 }
 
 // Parse reads a definition, chooses its language by the text, and reports all its problems in the
-// order of their positions. The flow is nil if one of them is an error. Parse does not panic.
-func Parse(text []byte) (*flow.Flow, flow.Problems) {
+// order of their positions, including findings of the checks. The flow is nil if one of them is an
+// error. Parse does not panic.
+func Parse(text []byte, checks ...flow.Check) (*flow.Flow, flow.Problems) {
 	if asl.Is(text) {
-		return asl.Parse(text)
+		return asl.Parse(text, checks...)
 	}
-	return fdl.Parse(text)
+	return fdl.Parse(text, checks...)
+}
+
+// NamesMachine reports whether only state machines have such a name of a file: x.asl, x.asl.json. A
+// text without the words of the language is a mistake there.
+func NamesMachine(file string) bool {
+	return path.Ext(strings.TrimSuffix(file, path.Ext(file))) == ".asl" || path.Ext(file) == ".asl"
+}
+
+// ParseFile is [Parse] for the text of a file.
+func ParseFile(file string, text []byte, checks ...flow.Check) (*flow.Flow, flow.Problems) {
+	if NamesMachine(file) {
+		return asl.Parse(text, checks...)
+	}
+	return Parse(text, checks...)
 }
 
 // AsJSON returns the text of a state machine in YAML as JSON, and any other text as it is.

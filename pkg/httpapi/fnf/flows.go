@@ -208,10 +208,7 @@ func (h handler) putDefinition(ctx context.Context, given parameters, listed []e
 	if text == "" {
 		return listed[0], nil
 	}
-	flow, parsed, err := engine.ParseFlow(given["Name"], []byte(text))
-	if err == nil {
-		err = engine.CheckFlow(flow.Name, parsed, h.Check)
-	}
+	flow, _, err := engine.ParseFlow(given["Name"], []byte(text), h.Check)
 	if err != nil {
 		return current, err
 	}

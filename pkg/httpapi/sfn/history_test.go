@@ -327,7 +327,8 @@ func TestHistoryOf25000Events(t *testing.T) {
 		text        string
 		count, last int
 	}{
-		"asl": {`{"StartAt":"A","States":{"A":{"Type":"Wait","Seconds":1,"Next":"A"}}}`, 12500, 12500},
+		"asl": {`{"StartAt":"B","States":{"A":{"Type":"Wait","Seconds":1,"Next":"A"},"C":{"Type":"Succeed"},
+			"B":{"Type":"Choice","Choices":[{"Variable":"$.end","IsPresent":true,"Next":"C"}],"Default":"A"}}}`, 12500, 12500},
 		"fdl": {"version: v1\ntype: flow\nsteps:\n  - {type: wait, name: A, duration: 1}\n" +
 			"  - {type: choice, name: B, choices: [{condition: 'true', goto: A}]}\n", 16664, 24996},
 	} {

@@ -54,10 +54,7 @@ var errName = invalid("InvalidName",
 
 // refOf checks the definition of a request and returns its reference.
 func (h handler) refOf(name, text string) (machine.FlowRef, error) {
-	ref, parsed, err := engine.ParseFlow(name, []byte(text))
-	if err == nil {
-		err = engine.CheckFlow(name, parsed, h.Check)
-	}
+	ref, _, err := engine.ParseFlow(name, []byte(text), h.Check)
 	if engine.CodeOf(err) == engine.CodeInvalid {
 		err = invalid("InvalidDefinition", "Invalid State Machine Definition: "+err.Error())
 	}
@@ -317,10 +314,7 @@ func (h handler) validateDefinition(_ context.Context, r request) (object, error
 	if !slices.Contains([]string{"", "ERROR", "WARNING"}, r.Severity) {
 		return nil, invalid(codeInvalid, "this severity is not one of ERROR and WARNING")
 	}
-	parsed, problems := language.Parse([]byte(r.Definition))
-	if parsed != nil && h.Check != nil {
-		problems = append(problems, h.Check(parsed)...)
-	}
+	_, problems := language.Parse([]byte(r.Definition), h.Check)
 	result := "OK"
 	if len(problems.Errors()) > 0 {
 		result = "FAIL"
@@ -336,7 +330,7 @@ func (h handler) validateDefinition(_ context.Context, r request) (object, error
 			severity = "ERROR"
 		}
 		diagnostics = append(diagnostics, object{
-			"severity": severity, "code": "SCHEMA_VALIDATION_FAILED", "message": p.Message, "location": p.String(),
+			"severity": severity, "code": cmp.Or(p.Code, "SCHEMA_VALIDATION_FAILED"), "message": p.Message, "location": p.String(),
 		})
 	}
 	return object{"result": result, "diagnostics": diagnostics, "truncated": limit < len(problems)}, nil

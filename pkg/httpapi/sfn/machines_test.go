@@ -271,25 +271,31 @@ func TestDefinitionsAreValidated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	const unreachable = `"{\"StartAt\":\"A\",\"States\":{\"A\":{\"Type\":\"Succeed\"},\"B\":{\"Type\":\"Succeed\"}}}"`
+	const long = `"{\"StartAt\":\"A\",\"States\":{\"A\":{\"Type\":\"Wait\",\"Seconds\":31622400,\"End\":true}}}"`
+	const circle = `"{\"StartAt\":\"A\",\"States\":{\"A\":{\"Type\":\"Pass\",\"Next\":\"B\"},\"B\":{\"Type\":\"Pass\",\"Next\":\"A\"}}}"`
 	broken := `"{\"StartAt\":\"A\",\n \"States\":{\"A\":{\"Type\":\"Pass\",\"Next\":\"B\"},\"C\":{\"Type\":\"Nap\"}}}"`
 	f.follow([]step{
 		{"ValidateStateMachineDefinition", `{"definition":D1}`, `{"result":"OK","diagnostics":[],"truncated":false}`},
-		{"ValidateStateMachineDefinition", `{"definition":` + unreachable + `}`, `{"result":"OK","diagnostics":[]}`},
+		{"ValidateStateMachineDefinition", `{"definition":` + long + `}`, `{"result":"OK","diagnostics":[]}`},
 		{"ValidateStateMachineDefinition", `{"definition":` + broken + `,"maxResults":1}`, `{"result":"FAIL","truncated":true}`},
 		{"ValidateStateMachineDefinition", `{"definition":"version: v1"}`, `{"result":"FAIL"}`},
 		{"ValidateStateMachineDefinition", `{}`, "ValidationException"},
 		{"ValidateStateMachineDefinition", `{"definition":D1,"maxResults":101}`, "ValidationException"},
 	})
-	for severity, body := range map[string]string{
-		"WARNING": `{"definition":` + unreachable + `,"severity":"WARNING"}`, "ERROR": `{"definition":` + broken + `}`,
+	for body, want := range map[string][2]string{
+		`{"definition":` + long + `,"severity":"WARNING"}`:    {"WARNING", "SCHEMA_VALIDATION_FAILED"},
+		`{"definition":` + broken + `}`:                       {"ERROR", "MISSING_TRANSITION_TARGET"},
+		`{"definition":` + unreachable + `}`:                  {"ERROR", "MISSING_TRANSITION_TARGET"},
+		`{"definition":` + circle + `}`:                       {"ERROR", "MISSING_END_STATE"},
+		`{"definition":"{\"StartAt\":\"A\",\"States\":{},}"}`: {"ERROR", "INVALID_JSON_DESCRIPTION"},
 	} {
 		_, _, text := f.do(signed(t, "ValidateStateMachineDefinition", body))
 		var got struct {
 			Diagnostics []struct{ Severity, Code, Message, Location string }
 		}
-		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Diagnostics) == 0 || got.Diagnostics[0].Severity != severity ||
-			!strings.Contains(got.Diagnostics[0].Location, ":") || got.Diagnostics[0].Code == "" || got.Diagnostics[0].Message == "" {
-			t.Errorf("%s: response %s, %v", severity, text, err)
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Diagnostics) == 0 || got.Diagnostics[0].Severity != want[0] ||
+			!strings.Contains(got.Diagnostics[0].Location, ":") || got.Diagnostics[0].Code != want[1] || got.Diagnostics[0].Message == "" {
+			t.Errorf("%s: response %s, %v", body, text, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/language"
 )
 
 // flowFiles stores the definitions of flow files, and stores a file again after it changed.
@@ -236,7 +237,7 @@ func isFlowName(name string) bool {
 // isFlow reports whether a file of a folder is a flow: its name says so, or its text. The text may
 // have errors: with a version and steps, its type too.
 func isFlow(path string) bool {
-	if machineName().MatchString(path) {
+	if language.NamesMachine(path) {
 		return isRegular(path)
 	}
 	text, err := readBeside(path)
@@ -250,10 +251,6 @@ func isRegular(path string) bool { return stampOf(path) != (stamp{}) }
 func readBeside(path string) ([]byte, error) {
 	return bounded.ReadRegular(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 }
-
-// machineName matches the names of files that only the Amazon States Language has, so a text
-// without the words of the language is a mistake there.
-var machineName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.asl(\.json|\.ya?ml)?$`) })
 
 var typeFlow = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"` +

@@ -48,12 +48,12 @@ type template struct {
 	// template it is the flow with this name, or else the only one.
 	subflow string
 	note    func(format string, args ...any)
-	check   func(*flow.Flow) flow.Problems // the command's check
+	checks  []flow.Check // of the command
 }
 
 // template reads the flags. They take precedence over the file with settings.
 func (c Command) template(flags templateFlags) (*template, error) {
-	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note, check: c.checkFlow}
+	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note, checks: []flow.Check{c.checkFlow}}
 	if t.values == nil {
 		t.values = map[string]string{}
 	}
@@ -87,13 +87,7 @@ func (t *template) parse(f *flowFile) error {
 		return nil
 	}
 	f.text = f.filled.Text
-	if f.flow, f.problems = language.Parse(f.text); f.flow != nil && t.check != nil {
-		found := t.check(f.flow)
-		f.problems = inOrder(append(f.problems, found...))
-		if len(found.Errors()) > 0 {
-			f.flow = nil
-		}
-	}
+	f.flow, f.problems = language.ParseFile(f.path, f.text, t.checks...)
 	if !f.isStored() { // a stored flow had values for its placeholders
 		f.warnOfUnfilled()
 	}

@@ -228,7 +228,7 @@ func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"waitless.yaml":   {"store: x\nworkrs: 3\n", `waitless.yaml:2:9: setting "workrs" is not known; did you mean "workers"?`},
 		"a.test.yaml":     {"tests:\n- naem: x\n", `a.test.yaml:2:3: field "naem" is unknown; did you mean "name"?`},
-		"b.test.yaml":     {"flow: none.yaml\ntests: [{}]\n", `b.test.yaml:1:1: test 1: the flow `},
+		"b.test.yaml":     {"flow: none.yaml\ntests: [{}]\n", `b.test.yaml:1:1: the flow `},
 		"script.yaml":     {"answers:\n- {stp: A}\n", `script.yaml:2:4: field "stp" is unknown; did you mean "step"?`},
 		"c.test.yaml":     {"flow: a.yaml\ntests:\n- answers:\n  - {step: B, output: {}}\n", `c.test.yaml:4:12: the flow has no step "B"`},
 		"d.test.yaml":     {"flow: a.yaml\ntests:\n- {}\n- want: {calls: {a: 1}}\n", `d.test.yaml:4:3: want: the flow has no step "a"; did you mean "A"?`},

@@ -43,7 +43,7 @@ func mistakesOf(action string, params value.Value, suggest flow.Suggest) []flow.
 	if flow.IsIntegration(action) {
 		var i Integration
 		if i, err = LookupIntegration(action); err == nil {
-			row, params = i.Operation, i.Params(params)
+			return explained(action, i.mistakes(params), suggest)
 		}
 	}
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
@@ -53,6 +53,35 @@ func mistakesOf(action string, params value.Value, suggest flow.Suggest) []flow.
 		return []flow.ActionMistake{{Message: fmt.Sprintf("action %q: %s", action, err)}}
 	}
 	return explained(action, row.Compare(params), suggest)
+}
+
+// mistakes returns the mistakes in the params of a machine. Their names begin with a capital.
+func (i Integration) mistakes(params value.Value) []call.Mistake {
+	capital := func(names []string) []string {
+		names = slices.Clone(names)
+		for n := range names {
+			names[n] = jobs.WithFirst(names[n], strings.ToUpper)
+		}
+		return names
+	}
+	names, isLower := capital(i.Members()), i.Names == LowerParams || i.Names == LowerParams+LowerResult
+	found := i.Compare(i.Params(params))
+	for n, m := range found {
+		isTop := m.Missing != "" && len(m.Path) == 0 || m.Unknown != "" && len(m.Path) == 1
+		if isTop || isLower {
+			found[n].Missing, found[n].Known = jobs.WithFirst(m.Missing, strings.ToUpper), capital(m.Known)
+		}
+		if isLower {
+			found[n].Path, found[n].Unknown = capital(m.Path), jobs.WithFirst(m.Unknown, strings.ToUpper)
+		}
+	}
+	for _, m := range params.Members() {
+		isOther := func(name string) bool { return name != m.Key && strings.EqualFold(name, m.Key) }
+		if !slices.Contains(names, m.Key) && slices.ContainsFunc(names, isOther) {
+			found = append(found, call.Mistake{Path: []string{m.Key}, Unknown: m.Key, Known: names})
+		}
+	}
+	return found
 }
 
 // startMistakes returns the mistakes in the params of a job or a message.

@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,8 @@ func TestCheckMachines(t *testing.T) {
 		{"dynamodb:putItem", `{"TableName":"t"}`, `1:132: state "A": Parameters has no "Item", which dynamodb:putItem requires`},
 		{"dynamodb:putItem", `{"TableName":"t","Item":{},"ReturnValue":"NONE"}`, `did you mean "ReturnValues"?`},
 		{"dynamodb:putItem", `{"TableName":1,"Item":{}}`, `1:133: state "A": Parameters.TableName: found a number, want a text`},
+		{"dynamodb:getItem", `{"tableName":"t","Key":{}}`, `1:133: state "A": Parameters has "tableName", which dynamodb:getItem does not have; did you mean "TableName"?`},
+		{"batch:submitJob", `{"JobName":"j","JobQueue":"q"}`, `1:132: state "A": Parameters has no "JobDefinition", which batch:submitJob requires`},
 		{"dynamodb:scan", `{}`, "write arn:aws:states:::aws-sdk:dynamodb:scan"},
 		{"aws-sdk:dynamodb:scna", `{}`, `state "A": action "aws-sdk:dynamodb:scna"`},
 		{"aws-sdk:iam:createRole", `{}`, "it gives rights"},
@@ -108,6 +111,26 @@ func TestCheckMachines(t *testing.T) {
 		}
 		if (tt.want == "") != (len(found) == 0) || len(found) > 0 && !strings.Contains(found[0].String()+": "+found[0].Message, tt.want) {
 			t.Errorf("%s %s: %v, want %s", tt.resource, tt.params, found, tt.want)
+		}
+	}
+}
+
+// TestCheckFindsMistakesBesideOthers reports operations of definitions that are wrong elsewhere, too.
+func TestCheckFindsMistakesBesideOthers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:putItem","Parameters":{"TableName":"t"},"Next":"B"}}}`: {
+			`state "A": Next is text "B", which is no state`, `state "A": Parameters has no "Item"`,
+		},
+		"version: v1\ntype: flow\nsteps:\n  - type: task\n    name: A\n    action: dynamodb:PutItm\n    next: B\n": {
+			`action "dynamodb:PutItm"`, `field "next" is unknown`,
+		},
+	} {
+		parsed, problems := language.Parse([]byte(text), catalogue.Check)
+		for _, message := range want {
+			if !slices.ContainsFunc(problems, func(p flow.Problem) bool { return strings.Contains(p.Message, message) }) || parsed != nil {
+				t.Errorf("%s: %v, want %s", text, problems, message)
+			}
 		}
 	}
 }

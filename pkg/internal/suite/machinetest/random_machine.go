@@ -3,6 +3,7 @@ package machinetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -104,7 +105,38 @@ func (m *randomMachines) states(depth, forks int, variables []string, inMap bool
 		}
 		states[name] = state
 	}
-	return fields{"StartAt": fmt.Sprintf("s%d", first), "States": states}
+	start := fmt.Sprintf("s%d", first)
+	hasEnd := func(name string) bool {
+		state := states[name].(fields)
+		return state["End"] == true || state["Type"] == "Succeed" || state["Type"] == "Fail"
+	}
+	prune(states, start)
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(states)), hasEnd) {
+		states[start] = fields{"Type": "Succeed"}
+		prune(states, start)
+	}
+	return fields{"StartAt": start, "States": states}
+}
+
+// prune deletes the states to which no other leads: a machine with such states is not valid.
+func prune(states fields, start string) {
+	texts := map[string]string{}
+	for name, state := range states {
+		text, _ := json.Marshal(state) // of plain values
+		texts[name] = string(text)
+	}
+	for before := 0; before != len(states); {
+		before = len(states)
+		maps.DeleteFunc(states, func(name string, _ any) bool {
+			for other, text := range texts {
+				if other != name && (strings.Contains(text, `"Next":"`+name+`"`) || strings.Contains(text, `"Default":"`+name+`"`)) {
+					return false
+				}
+			}
+			return name != start
+		})
+		maps.DeleteFunc(texts, func(name, _ string) bool { return states[name] == nil })
+	}
 }
 
 // drawn is a state that is made.
