@@ -39,7 +39,7 @@ type Case struct {
 // want is the result that a case wants. An omitted field may have any value.
 type want struct {
 	Status         machine.Status   `yaml:"status"`
-	Output         any              `yaml:"output"`
+	Output         yaml.Node        `yaml:"output"` // null is an output, too
 	Error          string           `yaml:"error"`
 	ElapsedSeconds *float64         `yaml:"elapsedSeconds"`
 	Calls          map[string]int   `yaml:"calls"`
@@ -69,7 +69,7 @@ type (
 	answerFields struct {
 		Step         string    `yaml:"step"`
 		AfterSeconds seconds   `yaml:"afterSeconds"`
-		Output       any       `yaml:"output"`
+		Output       yaml.Node `yaml:"output"`
 		Error        string    `yaml:"error"`
 		Cause        string    `yaml:"cause"`
 		Choice       string    `yaml:"choice"`
@@ -110,7 +110,7 @@ type (
 //	    waits: Approve         # for the step nothing ends
 //
 // A file of tests may come from another person: the files that it names are in its folder or below,
-// also by links. The error names the file.
+// also by links. The error names the file, and all mistakes that do not depend on the flow.
 func ParseFile(path string) ([]Case, error) {
 	files := folder(filepath.Dir(path))
 	text, err := bounded.ReadRegular(files, filepath.Base(path))
@@ -118,33 +118,40 @@ func ParseFile(path string) ([]Case, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var file fileFields
-	if err := fdl.LoadYAML(text, &file, yaml.WithKnownFields()); err != nil {
-		return nil, errors.New(path + ":" + strings.ReplaceAll(err.Error(), "\n", "\n"+path+":"))
+	wrong := fdl.LoadYAML(text, &file, yaml.WithKnownFields())
+	if wrong != nil {
+		wrong = errors.New(path + ":" + strings.ReplaceAll(wrong.Error(), "\n", "\n"+path+":"))
 	}
-	if file.Flow == "" {
-		file.Flow = "flow.yaml"
-	}
-	if len(file.Tests) == 0 {
+	file.Flow = cmp.Or(file.Flow, "flow.yaml")
+	switch {
+	case len(file.Tests) > 0:
+	case wrong == nil:
 		return nil, fmt.Errorf("%s: it has no tests; write a list of them below the key tests", path)
+	default:
+		return nil, wrong
+	}
+	all, err := file.withFlows(path, files)
+	if err != nil {
+		return nil, errors.Join(wrong, fmt.Errorf("%s: %w", path, err))
 	}
 	var cases []Case
 	for i, fields := range file.Tests {
-		c, err := file.caseOf(path, files, fields)
+		c, err := file.caseOf(all, files, fields)
 		c.place = func(list string, entry int, field string) string {
 			return path + ":" + fdl.PositionOf(text, "tests", strconv.Itoa(i), list, strconv.Itoa(entry), field).String()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: test %d: %w", path, i+1, err)
+			wrong = errors.Join(wrong, fmt.Errorf("%s: test %d: %s", path, i+1, strings.ReplaceAll(err.Error(), "\n", "\n"+path+": ")))
 		}
 		cases = append(cases, c)
 	}
-	return cases, nil
+	return cases, wrong
 }
 
-func (file fileFields) caseOf(path string, files folder, fields caseFields) (c Case, err error) {
-	c = Case{File: path, FlowFile: filepath.Join(string(files), file.Flow), Title: fields.Name, want: fields.Want}
-	c.SubflowFiles = map[string]string{}
-	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, files
+// withFlows returns a case with the flows of the file.
+func (file fileFields) withFlows(path string, files folder) (c Case, err error) {
+	c = Case{File: path, FlowFile: filepath.Join(string(files), file.Flow), SubflowFiles: map[string]string{}}
+	c.Subflows, c.Files = map[string][]byte{}, files
 	if c.Flow, err = files.readFlow(file.Flow); err != nil {
 		return c, err
 	}
@@ -161,13 +168,19 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 		name = filepath.Base(folder)
 	}
 	c.Name = fdl.AsName(name)
+	return c, nil
+}
+
+// caseOf adds the fields of a test to a case with the flows.
+func (file fileFields) caseOf(c Case, files folder, fields caseFields) (_ Case, err error) {
+	c.Title, c.want, c.Input, c.Actions = fields.Name, fields.Want, fields.Input, fields.Actions
 	if fields.Now != "" {
 		if c.Now, err = time.Parse(time.RFC3339Nano, fields.Now); err != nil {
-			return c, fmt.Errorf("now is %q; allowed: an instant like 2026-01-31T10:00:00Z", fields.Now)
+			err = fmt.Errorf("now is %q; allowed: an instant like 2026-01-31T10:00:00Z", fields.Now)
 		}
 	}
 	for _, a := range fields.Answers {
-		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: a.Output, Error: a.Error, Cause: a.Cause, Choice: a.Choice}
+		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: written(a.Output), Error: a.Error, Cause: a.Cause, Choice: a.Choice}
 		for _, s := range a.Heartbeats {
 			answer.Heartbeats = append(answer.Heartbeats, s.duration())
 		}
@@ -176,13 +189,24 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 	for _, e := range fields.Events {
 		c.Events = append(c.Events, Event{Step: e.Step, After: e.AfterSeconds.duration(), Event: e.Event})
 	}
-	if err := c.addFunctions(fields.Functions); err != nil || fields.Case == "" {
-		return c, err
+	err = errors.Join(err, c.addFunctions(fields.Functions))
+	switch {
+	case fields.Case == "":
+	case file.Mocks == "":
+		err = errors.Join(err, errors.New("it has a case and the file has no mocks; name the MockConfigFile.json in mocks"))
+	default:
+		err = errors.Join(err, c.addMocks(files, file.Mocks, fields.Case))
 	}
-	if file.Mocks == "" {
-		return c, errors.New("it has a case and the file has no mocks; name the MockConfigFile.json in mocks")
+	return c, err
+}
+
+// written returns a value of a file, with null as JSON, and nil for a missing one.
+func written(n yaml.Node) (v any) {
+	if n.IsZero() {
+		return nil
 	}
-	return c, c.addMocks(files, file.Mocks, fields.Case)
+	_ = n.Decode(&v) // was read
+	return cmp.Or[any](v, json.RawMessage("null"))
 }
 
 // folder has the regular files in a folder and below. A link that leads out of it is not followed,
@@ -234,20 +258,21 @@ func (s *seconds) UnmarshalYAML(node *yaml.Node) error {
 
 func (s seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
-func (c *Case) addFunctions(all map[string]any) error {
+func (c *Case) addFunctions(all map[string]any) (wrong error) {
 	c.Functions = map[string]Function{}
-	for name, entry := range all {
-		list, isList := entry.([]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list, isList := all[name].([]any)
 		if !isList {
-			list = []any{entry}
+			list = []any{all[name]}
 		}
 		replies, err := repliesOf(list)
 		if err != nil {
-			return fmt.Errorf("functions: %s: %w", name, err)
+			wrong = errors.Join(wrong, fmt.Errorf("functions: %s: %w", name, err))
+			continue
 		}
 		c.Functions[name] = standIn(replies)
 	}
-	return nil
+	return wrong
 }
 
 // standIn returns a function with a reply for each call, the last one for all later calls.
@@ -283,10 +308,11 @@ func repliesOf(list []any) (replies []reply, err error) {
 				return nil, fmt.Errorf("reply %d has the member %q; allowed: output, or error and cause", i+1, name)
 			}
 		}
-		r := reply{Output: members["output"]}
+		output, hasOutput := members["output"]
+		r := reply{Output: output}
 		r.Error, _ = members["error"].(string)
 		r.Cause, _ = members["cause"].(string)
-		if (r.Error == "") == (r.Output == nil) {
+		if (r.Error == "") != hasOutput {
 			return nil, fmt.Errorf("reply %d needs output or error, and not both", i+1)
 		}
 		replies = append(replies, r)
@@ -299,8 +325,8 @@ func repliesOf(list []any) (replies []reply, err error) {
 
 // Run runs the case, and returns the differences from the wanted result, a text each.
 func (c Case) Run(ctx context.Context) (result Result, differences []string, err error) {
-	if err := c.checkWant(); err != nil {
-		return result, nil, err
+	if wrong := c.checkWant(); wrong != nil {
+		return result, nil, cmp.Or(c.Verify(), wrong)
 	}
 	result, err = c.Test.Run(ctx)
 	if err != nil {
@@ -460,10 +486,10 @@ func partDiffers(place string, want, got value.Value) (all []string) {
 
 // outputDiffers compares outputs as JSON.
 func (w want) outputDiffers(r Result) string {
-	if w.Output == nil {
+	if w.Output.IsZero() {
 		return ""
 	}
-	want, _ := json.MarshalIndent(w.Output, "", "  ") // read from YAML
+	want, _ := json.MarshalIndent(written(w.Output), "", "  ")
 	var output any
 	_ = json.Unmarshal(r.Output, &output) // missing after a failure
 	got, _ := json.MarshalIndent(output, "", "  ")

@@ -616,6 +616,51 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 }
 
+// TestFilesReportAllMistakes reports mistakes of the format, of a test and of its flow together.
+func TestFilesReportAllMistakes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	file := write(t, dir, "wrong.test.yaml", "tests:\n- now: today\n  functions: {fnn: {output: 1}, ask: {outputs: 1}}\n"+
+		"  answers: [{step: Aprove, output: {}}, {step: Aks, output: {}}]\n  want: {eror: E, status: Done, calls: {Shp: 1}}\n")
+	cases, err := flowtest.ParseFile(file)
+	if len(cases) != 1 {
+		t.Fatal(err)
+	}
+	all := errors.Join(err, cases[0].Verify()).Error()
+	for _, want := range []string{
+		file + `:5:10: field "eror" is unknown`, file + `: test 1: now is "today"`, file + `: functions: ask: reply 1 has the member "outputs"`,
+		`the flow has neither a function nor a step "fnn"`, file + `:4:20: the flow has no step "Aprove"`, file + `:4:48: the flow has no step "Aks"`,
+		`want: status "Done" is unknown`, `want: the flow has no step "Shp"`,
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("without %s:\n%s", want, all)
+		}
+	}
+	if _, _, err := cases[0].Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Aks") || !strings.Contains(err.Error(), "Shp") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNullIsAnOutput: of a stand-in, of an answer and of an execution.
+func TestNullIsAnOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "m.asl.json", `{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:lambda:::function:f", "ResultPath": "$.a", "Next": "B"},
+		"B": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "InputPath": "$.a", "ResultPath": null,
+		"Parameters": {"FunctionName": "ask", "Payload": {"token.$": "$$.Task.Token"}}, "OutputPath": "$.a", "End": true}}}`)
+	for want, differences := range map[string]int{"null": 0, "1": 1} {
+		cases, err := flowtest.ParseFile(write(t, dir, want+".test.yaml", "flow: m.asl.json\ntests: [{functions: {f: {output: null}, ask: {output: {}}}, "+
+			"answers: [{step: B, output: null}], want: {output: "+want+"}}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := cases[0].Run(t.Context()); err != nil || len(got) != differences {
+			t.Errorf("want %s: %q, error %v", want, got, err)
+		}
+	}
+}
+
 // TestWantsOfWhatIsNotThere finds mistakes that would let a test pass, or fail for another reason
 // than the flow.
 func TestWantsOfWhatIsNotThere(t *testing.T) {

@@ -53,9 +53,9 @@ type scriptEntry struct {
 type scriptAnswer struct {
 	scriptEntry `yaml:",inline"`
 	// Output is set for a success; Error and Cause are set for a failure.
-	Output any    `yaml:"output"`
-	Error  string `yaml:"error"`
-	Cause  string `yaml:"cause"`
+	Output yaml.Node `yaml:"output"` // null is an output, too
+	Error  string    `yaml:"error"`
+	Cause  string    `yaml:"cause"`
 	// Choice is the label of a choice of the step; the success gets the output of the choice.
 	Choice string `yaml:"choice"`
 	// By is what closes the token: "hand", the default, or "callback".
@@ -113,15 +113,19 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, errors.New("script.yaml:" + first)
 	}
+	var wrong error
 	for i := range s.lists.Answers {
 		if field, err := s.lists.Answers[i].check(); err != nil {
-			return nil, s.wrong(listAnswers, i, field, "answer %d: %s", i+1, err)
+			wrong = errors.Join(wrong, s.wrong(listAnswers, i, field, "answer %d: %s", i+1, err))
 		}
 	}
 	for i := range s.lists.Events {
 		if field, err := s.lists.Events[i].check(beside); err != nil {
-			return nil, s.wrong(listEvents, i, field, "event %d: %s", i+1, err)
+			wrong = errors.Join(wrong, s.wrong(listEvents, i, field, "event %d: %s", i+1, err))
 		}
+	}
+	if wrong != nil {
+		return nil, wrong
 	}
 	return s, nil
 }
@@ -129,36 +133,34 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 // withoutIterations matches the text after the name of a step in a foreach.
 var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
-// CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the
-// flow does not have, or a choice that the step does not have.
-func (s *Script) CheckSteps(flow *flow.Flow) error {
+// CheckSteps returns a [*ScriptError] for each answer or event of a step that the flow does not
+// have, and for each choice or output that the step does not have.
+func (s *Script) CheckSteps(flow *flow.Flow) (wrong error) {
 	var names []string
 	for _, step := range flow.All {
 		names = append(names, step.Name)
 	}
-	check := func(list string, i int, e scriptEntry) error {
-		if slices.Contains(names, e.stepName()) {
-			return nil
+	check := func(list string, i int, e scriptEntry) (known bool) {
+		if known = slices.Contains(names, e.stepName()); !known {
+			wrong = errors.Join(wrong, s.wrong(list, i, "step", "the flow has no step %q%s", e.Step, similar.DidYouMean(e.Step, names)))
 		}
-		return s.wrong(list, i, "step", "the flow has no step %q%s", e.Step, similar.DidYouMean(e.Step, names))
+		return known
 	}
 	for i, a := range s.lists.Answers {
-		if err := check(listAnswers, i, a.scriptEntry); err != nil {
-			return err
+		if !check(listAnswers, i, a.scriptEntry) {
+			continue
 		}
 		if why := a.checkChoice(flow); why != "" {
-			return s.wrong(listAnswers, i, "choice", "%s", why)
+			wrong = errors.Join(wrong, s.wrong(listAnswers, i, "choice", "%s", why))
 		}
 		if v := a.outcome.Output; !flow.Values.Any && !v.IsMissing() && v.Kind() != value.KindObject {
-			return s.wrong(listAnswers, i, "output", "answer %d: output is %s; allowed: an object", i+1, v.Kind())
+			wrong = errors.Join(wrong, s.wrong(listAnswers, i, "output", "answer %d: output is %s; allowed: an object", i+1, v.Kind()))
 		}
 	}
 	for i, e := range s.lists.Events {
-		if err := check(listEvents, i, e.scriptEntry); err != nil {
-			return err
-		}
+		check(listEvents, i, e.scriptEntry)
 	}
-	return nil
+	return wrong
 }
 
 // stepName returns the name of the step without iterations.
@@ -252,9 +254,9 @@ func (a *scriptAnswer) check() (field string, err error) {
 		return field, err
 	case a.By != "" && a.By != token.ClosedByHand && a.By != token.ClosedByCallback:
 		return "by", fmt.Errorf("by is %q; allowed: hand, callback", a.By)
-	case a.Error != "" && a.Output != nil:
+	case a.Error != "" && !a.Output.IsZero():
 		return "error", errors.New("it has both output and error; write one of them")
-	case a.Choice != "" && a.Output != nil:
+	case a.Choice != "" && !a.Output.IsZero():
 		return "choice", errors.New("it has both output and choice; write one of them")
 	case a.Choice != "" && a.Error != "":
 		return "choice", errors.New("it has both error and choice; write one of them")
@@ -266,21 +268,23 @@ func (a *scriptAnswer) check() (field string, err error) {
 	case !a.closes():
 		return "", nil
 	}
-	output, err := json.Marshal(a.Output)
+	if a.Output.IsZero() {
+		return "output", errors.New("it has neither output nor error nor choice; write one of them")
+	}
+	var written any
+	_ = a.Output.Decode(&written) // was read
+	output, err := json.Marshal(written)
 	if err != nil {
 		return "output", err
 	}
 	v, err := value.ParseJSON(bytes.TrimSpace(output))
-	if err == nil && v.Kind() == value.KindNull {
-		err = errors.New("output is null; allowed: an object, and another value for a state of a machine")
-	}
 	a.outcome = token.Success(v)
 	return "output", err
 }
 
 // closes reports whether the answer closes the token.
 func (a *scriptAnswer) closes() bool {
-	return a.Output != nil || a.Error != "" || a.Choice != "" || len(a.Heartbeats) == 0
+	return !a.Output.IsZero() || a.Error != "" || a.Choice != "" || len(a.Heartbeats) == 0
 }
 
 // play carries out a script: an observer that closes the tokens it sees and sends job events.

@@ -38,7 +38,7 @@ func TestParseScriptRefuses(t *testing.T) {
 		"two successes":     {"answers:\n  - step: a\n    output: {}\n    choice: Yes\n", "both output and choice"},
 		"a choice, failed":  {"answers:\n  - step: a\n    error: E\n    choice: Yes\n", "both error and choice"},
 		"a list, no choice": {"answers:\n  - step: a\n    choice: [Yes]\n", "script.yaml:3:13: found a list; allowed: a text"},
-		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
+		"neither":           {"answers:\n  - step: a\n", "script.yaml:2:5: answer 1: it has neither output nor error nor choice"},
 		"what is no YAML":   {"answers: [", "script.yaml:2:1: did not find"},
 		"an unknown closer": {"answers:\n  - step: a\n    by: magic\n    output: {}\n", `by is "magic"; allowed: hand, callback`},
 		"no event":          {"events:\n  - step: a\n", "event 1: it has no event"},
