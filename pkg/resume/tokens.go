@@ -142,6 +142,9 @@ func (t Token) Close(ctx context.Context, outcome token.Outcome) (CloseResult, t
 	if err := errors.Join(t.tokens.check(t.ID, outcome), checkName(outcome, by)); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(t.handle), err)
 	}
+	if outcome.Error == errorFailed && t.ID.Flags&token.FlagAnyValue != 0 {
+		outcome.Error = errorFailedState
+	}
 	result, record, err := t.closeFromRequest(ctx, outcome, by)
 	if err != nil {
 		err = fmt.Errorf("close token %s: %w", token.Mask(t.handle), err)
@@ -253,8 +256,9 @@ func (t *Tokens) withinLimits(id token.ID, outcome token.Outcome) token.Outcome 
 
 // The names of errors in flows.
 const (
-	errorFailed    = "FnF.Failed"            // a failure that was reported without a name
-	errorDataLimit = "FnF.DataLimitExceeded" // a value that is too large
+	errorFailed      = "FnF.Failed"            // a failure that was reported without a name
+	errorFailedState = "States.Failed"         // the same of a state of a machine
+	errorDataLimit   = "FnF.DataLimitExceeded" // a value that is too large
 )
 
 // checkName rejects a reported failure that has a name of Waitless's own: flows

@@ -39,3 +39,24 @@ func TestCommandsAcceptMachines(t *testing.T) {
 		}
 	}
 }
+
+// The state of a machine accepts any JSON value for its token, and a failure without a name.
+func TestTokensOfMachines(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	const ask = `"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", ` +
+		`"Parameters": {"FunctionName": "ask", "Payload": {"token.$": "$$.Task.Token"}}`
+	file := writeIn(t, t.TempDir(), "odd.asl.json", `{"StartAt": "In/ner", "States": {"In/ner": {`+ask+`, "Next": "Two"}, "Two": {`+ask+`, "End": true}}}`)
+	run := runInBackground(t, env, file, "--name", "o", "--task", "ask=exec:echo 1")
+	run.awaits("In/ner waits for a callback")
+	if got := doWith(t, "", env, "tokens", "succeed", "odd/o/In/ner", "--output", "[1,2]"); got.exit != view.ExitSucceeded {
+		t.Errorf("%+v", got)
+	}
+	run.awaits("Two waits for a callback")
+	if got := doWith(t, "", env, "tokens", "fail", "odd/o", "--cause", "c"); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "States.Failed") {
+		t.Errorf("%+v", got)
+	}
+	if code := run.wait(); code != view.ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
@@ -162,7 +161,7 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 			return nil, err
 		}
 	}
-	if e.input, err = c.readInput(ctx, "--input", o.input, e.file.flow); err != nil {
+	if e.input, err = c.readInput(ctx, "--input", o.input, e.file.flow.Values.Any); err != nil {
 		return nil, err
 	}
 	if e.name == "" {
@@ -184,13 +183,9 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 	return e, nil
 }
 
-// readObject reads a flag with a JSON object as its value, @FILE, or - for standard input.
-func (c Command) readObject(ctx context.Context, flag, text string) (value.Value, error) {
-	return c.readInput(ctx, flag, text, nil)
-}
-
-// readInput is readObject for the input of a flow, which may allow other values.
-func (c Command) readInput(ctx context.Context, flag, text string, def *flow.Flow) (value.Value, error) {
+// readInput reads a flag with JSON as its value, @FILE, or - for standard input. Unless any value
+// is allowed, it is an object.
+func (c Command) readInput(ctx context.Context, flag, text string, isAny bool) (value.Value, error) {
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	data, err := c.readText(ctx, flag, text, try)
 	if err != nil {
@@ -204,7 +199,7 @@ func (c Command) readInput(ctx context.Context, flag, text string, def *flow.Flo
 		return v, view.Usage(flag+" is "+err.Error(), flag+" @"+text)
 	case err != nil:
 		return v, view.Usage(flag+" is "+err.Error(), try)
-	case v.Kind() != value.KindObject && (def == nil || !def.Values.Any):
+	case v.Kind() != value.KindObject && !isAny:
 		return v, view.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil

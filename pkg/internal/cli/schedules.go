@@ -30,7 +30,7 @@ func schedulesPutCommand(c Command) *cobra.Command {
 			return view.Usage("--cron is missing: put replaces the whole schedule", "--cron '@every 5m', or waitless schedules disable FLOW/SCHEDULE")
 		}
 		if payload != "" {
-			if form.Payload, err = c.readObject(cmd.Context(), "--payload", payload); err != nil {
+			if form.Payload, err = c.readInput(cmd.Context(), "--payload", payload, false); err != nil {
 				return err
 			}
 		}

@@ -138,12 +138,10 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 // tokenShape matches a possible token: two parts in the letters of Base64 for URLs.
 var tokenShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`) })
 
-// placeShape matches the name of a step with the indices of the iterations around it.
-var placeShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])*$`) })
-
-// namesOfStep splits FLOW/EXECUTION or FLOW/EXECUTION/STEP.
+// namesOfStep splits FLOW/EXECUTION or FLOW/EXECUTION/STEP. The name of a state may have any
+// letters, and slashes.
 func namesOfStep(text string) (flow, execution, step string, err error) {
-	if parts := strings.SplitN(text, "/", 3); len(parts) == 3 && placeShape().MatchString(parts[2]) { //nolint:mnd // its parts
+	if parts := strings.SplitN(text, "/", 3); len(parts) == 3 && parts[2] != "" { //nolint:mnd // its parts
 		text, step = parts[0]+"/"+parts[1], parts[2]
 	}
 	flow, execution, err = names(text)
@@ -252,7 +250,7 @@ func tokensShowCommand(c Command) *cobra.Command {
 func tokensSucceedCommand(c Command) *cobra.Command {
 	var output, choice string
 	cmd := helpOf("tokens succeed", nil)
-	cmd.Flags().StringVar(&output, "output", "{}", "the output of the task: a JSON object, @FILE or - for standard input")
+	cmd.Flags().StringVar(&output, "output", "{}", "the output of the task: JSON, @FILE or - for standard input; of a flow in FDL an object")
 	cmd.Flags().StringVar(&choice, "choice", "", "the label of a choice of the step, in place of --output")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		switch {
@@ -261,7 +259,7 @@ func tokensSucceedCommand(c Command) *cobra.Command {
 		case choice != "":
 			return a.Choose(ctx, text, choice)
 		}
-		value, err := c.readObject(ctx, "--output", output)
+		value, err := c.readInput(ctx, "--output", output, true) // the server knows what the step accepts
 		if err != nil {
 			return rest.Token{}, false, err
 		}

@@ -62,25 +62,15 @@ func parseForm(r *http.Request) error {
 	return nil
 }
 
-// readValue reads JSON of a form. The engine knows whether the flow takes other values than
-// objects.
+// readValue reads JSON of a form; an empty text is an object. The engine knows whether the flow
+// takes other values than objects. The problem is for the user, "" for none.
 func readValue(text string) (v value.Value, problem string) {
-	if v, err := value.ParseJSON([]byte(text)); err == nil {
-		return v, ""
-	}
-	return readObject(text)
-}
-
-// readObject reads a JSON object of a form. The problem is for the user, "" for none.
-func readObject(text string) (v value.Value, problem string) {
-	v, err := value.ParseJSON([]byte(text))
-	switch {
-	case strings.TrimSpace(text) == "":
+	if strings.TrimSpace(text) == "" {
 		return value.Object(), ""
-	case err != nil:
+	}
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil {
 		return v, err.Error()
-	case v.Kind() != value.KindObject:
-		return v, "this is " + v.Kind().String() + "; allowed: a JSON object like {\"key\": \"value\"}"
 	}
 	return v, ""
 }

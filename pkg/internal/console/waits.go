@@ -195,9 +195,13 @@ func (c *console) report(r *http.Request, d *waitData) (t rest.Token, first bool
 		d.Error, d.Cause = failure.Error, failure.Cause
 		return c.Fail(r.Context(), place, failure)
 	}
-	output, problem := readObject(r.PostFormValue("output"))
+	output, problem := readValue(r.PostFormValue("output"))
 	if d.Output, d.OutputError = r.PostFormValue("output"), problem; problem != "" {
 		return t, false, nil
 	}
-	return c.Succeed(r.Context(), place, output)
+	t, first, err = c.Succeed(r.Context(), place, output)
+	if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Status == http.StatusBadRequest {
+		d.OutputError = refused.Message
+	}
+	return t, first, err
 }
