@@ -78,7 +78,11 @@ func (s *System) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord,
 const (
 	functionStart  = "StartJob"
 	functionSubmit = "SubmitJob"
+	functionCheck  = "CheckJob"
 )
+
+// sampleFunctions are built-in functions with names that a sample of AWS uses, too.
+var sampleFunctions = []string{functionSubmit, functionCheck}
 
 // callJobs calls a built-in function that starts or describes a job of a service. Ok is false for
 // any other function.
@@ -91,7 +95,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 		services.key = call.Key() // the simulated services start one job for it
 		config.Services, config.Elsewhere = services, services.elsewhere
 		output, err = resume.NewJobStarter(config).StartJob(ctx, input)
-	case "GetJobStatus", "CheckJob":
+	case "GetJobStatus", functionCheck:
 		output, err = s.jobs.GetJobStatus(ctx, input)
 	default:
 		return token.Outcome{}, false, nil

@@ -236,7 +236,10 @@ func (t *Functions) Resolve(flow *flow.Flow) []error {
 	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
 		// A call may compute its function, and an activity have workers elsewhere.
-		if task.Resource.Subflow || task.Resource.Text == "" || task.Resource.Activity || t.knows(task.Resource) {
+		// AWS's sample expects another form of result than the built-in functions have.
+		_, isOwn := t.runnerOf(task.Resource)
+		isKnown := isOwn || t.knows(task.Resource) && !(flow.IsMachine && slices.Contains(sampleFunctions, task.Resource.Function))
+		if task.Resource.Subflow || task.Resource.Text == "" || task.Resource.Activity || isKnown {
 			continue
 		}
 		if names := TaskNames(task.Resource); !seen[names[0]] {
@@ -252,6 +255,9 @@ func (t *Functions) unknown(flow *flow.Flow, step *flow.Step, resource flow.Reso
 	unknown := &UnknownFunctionError{
 		Function: TaskName(resource), IsAction: resource.Kind != "", IsOperation: resource.Operation != "",
 		Step: step.Name, Position: step.Position, Known: t.names(),
+	}
+	if flow.IsMachine {
+		unknown.Known = slices.DeleteFunc(unknown.Known, func(name string) bool { return t.runners[name] == nil && slices.Contains(sampleFunctions, name) })
 	}
 	switch {
 	case resource.Kind != "" && len(names) > 1:

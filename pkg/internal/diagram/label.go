@@ -57,6 +57,8 @@ func called(task *flow.Task) string {
 	switch {
 	case r.Kind != "":
 		name = r.Kind
+	case r.Operation != "":
+		name = r.Operation
 	case r.Service != "":
 		name = r.Service + "/" + r.Function
 	case r.Function == "" && r.Flow != "":
