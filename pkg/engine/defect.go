@@ -59,12 +59,12 @@ func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State)
 	if joined || state.Ending == nil || !state.StopsLanes() {
 		var events []machine.Event
 		before := state
-		state, events = machine.Abandon(state, record, joined, a.cause, a.entry(a.wake.Cause))
+		flow, _ := a.Flows.Flow(ctx, before.Flow) // nil if it cannot be read
+		state, events = machine.Abandon(flow, state, record, joined, a.cause, a.entry(a.wake.Cause))
 		if err := a.putState(ctx, ItemKey{base.Execution, base.Seq + 1}, state, events); err != nil {
 			return err
 		}
-		if a.traced(before) != nil { // the flow may be unreadable, and is nil then
-			flow, _ := a.Flows.Flow(ctx, before.Flow)
+		if a.traced(before) != nil {
 			a.Tracer.Trace(TracedCommit{before, state, flow, events})
 		}
 	}

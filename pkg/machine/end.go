@@ -60,7 +60,17 @@ func (r *run) endAsDecided() {
 		r.forkFailed(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
 		return
 	}
-	r.end(ending.Status, ending.Error, ending.Cause)
+	r.endAs(*ending)
+}
+
+// endAs makes a decided end final. A stop by the machine itself has the name that the language of
+// the flow has for it; a user's stop keeps its own.
+func (r *run) endAs(ending Ending) {
+	outcome := token.Outcome{Error: ending.Error, Cause: ending.Cause}
+	if ending.Error == ErrorStopped {
+		outcome = r.named(outcome)
+	}
+	r.end(ending.Status, outcome.Error, outcome.Cause)
 }
 
 // end ends the execution or the lane without an output. A lane has no event for it.
@@ -88,7 +98,7 @@ func (r *run) fail(step *flow.Step, failure token.Outcome) *flow.Step {
 
 // named returns the failure as the language of the flow names it.
 func (x *tx) named(failure token.Outcome) token.Outcome {
-	if x.env.Flow.Named == nil || !failure.Failed() {
+	if x.env.Flow == nil || x.env.Flow.Named == nil || !failure.Failed() {
 		return failure
 	}
 	return x.env.Flow.Named(failure)
@@ -158,19 +168,20 @@ func located(step *flow.Step, items []int, failure token.Outcome) token.Outcome 
 	return failure.Cut()
 }
 
-// Abandon ends an execution or a lane that cannot continue because of a defect. It needs no
-// definition, and its result is small, so that it fits into an item where the state did not. The
-// outcome of a waiting attempt's token is recorded. A state that waits for lanes which have not
-// joined is ending, and does not end yet (rule 21).
-func Abandon(s State, record token.Record, joined bool, cause string, by Entry) (State, []Event) {
-	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
+// Abandon ends an execution or a lane that cannot continue because of a defect. The definition
+// names errors, and is nil if it cannot be read. The result is small, so that it fits into an item
+// where the state did not. The outcome of a waiting attempt's token is recorded. A state that waits
+// for lanes which have not joined is ending, and does not end yet (rule 21).
+func Abandon(def *flow.Flow, s State, record token.Record, joined bool, cause string, by Entry) (State, []Event) {
+	r := newRun(Env{Flow: def, Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
 		Lane: s.Lane, Parent: s.Parent, Notify: s.Notify, Redriven: s.Redriven, Trace: s.Trace, FirstID: s.FirstID, Reserved: s.Reserved,
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
 	ending := s.Ending
 	if ending == nil {
-		ending = &Ending{StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause, by}
+		failure := r.named(token.Failure(ErrorInternal, cause))
+		ending = &Ending{StatusFailed, failure.Error, failure.Cause, by}
 	}
 	if w := s.Waiting; w.Fork() != nil && !joined {
 		small := *w
@@ -180,9 +191,9 @@ func Abandon(s State, record token.Record, joined bool, cause string, by Entry) 
 		return r.next.State, nil
 	}
 	if s.Waiting != nil && s.Waiting.Polls == 0 && !record.Open() { // the outcome of one poll is not that of the attempt
-		r.emit(outcomeEvent(s.Waiting, smallOutcome(*record.Outcome), record.ClosedBy))
+		r.emit(outcomeEvent(s.Waiting, smallOutcome(r.named(*record.Outcome)), record.ClosedBy))
 	}
-	r.end(ending.Status, ending.Error, ending.Cause)
+	r.endAs(*ending)
 	return r.next.State, r.next.Events
 }
 

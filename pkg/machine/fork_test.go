@@ -213,7 +213,7 @@ func TestAbandonForks(t *testing.T) {
 	t.Parallel()
 	env, parent, _ := forking(t)
 	by := machine.Entry{By: "defect", Since: epoch}
-	ending, events := machine.Abandon(parent, token.Record{}, false, "broken", by)
+	ending, events := machine.Abandon(nil, parent, token.Record{}, false, "broken", by)
 	if parent.Reserved == 0 || ending.LastID() != parent.LastID() {
 		t.Errorf("the next event has the id %d, behind %d that are reserved and %d of all", ending.LastID()+1, parent.Reserved, parent.LastID())
 	}
@@ -232,7 +232,7 @@ func TestAbandonForks(t *testing.T) {
 		t.Errorf("%+v, error %v", next.Commands, err)
 	}
 	end := mustApply(t, env, ending, machine.LanesJoined{At: epoch, Attempt: parent.Waiting.Attempt}).State
-	abandoned, events := machine.Abandon(ending, token.Record{}, true, "broken again", by)
+	abandoned, events := machine.Abandon(nil, ending, token.Record{}, true, "broken again", by)
 	wantAbandoned(t, parent, end)
 	wantAbandoned(t, parent, abandoned)
 	if len(events) != 1 || events[0].Type != machine.ExecutionFailed {
@@ -256,7 +256,7 @@ func wantAbandoned(t *testing.T, parent, s machine.State) {
 func TestAbandonLane(t *testing.T) {
 	t.Parallel()
 	_, _, lanes := forking(t)
-	lane, events := machine.Abandon(lanes[1], token.Record{}, false, "broken", machine.Entry{By: "defect", Since: epoch})
+	lane, events := machine.Abandon(nil, lanes[1], token.Record{}, false, "broken", machine.Entry{By: "defect", Since: epoch})
 	if lane.Status != machine.StatusFailed || lane.ID() != lanes[1].ID() || lane.By != "defect" || len(events) > 0 {
 		t.Errorf("%+v, events %+v", lane, events)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/waitless/waitless/pkg/asl"
 	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -49,5 +50,33 @@ func TestMachineAgreesWithNaiveInterpreterOfStates(t *testing.T) {
 		seen["tried again Map"]+seen["tried again Parallel"] < int(machines)/50 ||
 		seen["failures tolerated"] < int(machines)/50 || seen["tolerance exceeded"] < int(machines)/100 {
 		t.Errorf("not much of a test: %v", seen)
+	}
+}
+
+// Ends that the engine decides have the names of the flow's language in the history.
+func TestEndsOfMachinesAreNamed(t *testing.T) {
+	t.Parallel()
+	def, problems := asl.Parse([]byte(`{"StartAt": "A", "States": {"A": {"Type": "Wait", "Seconds": 9, "End": true}}}`))
+	if def == nil {
+		t.Fatal(problems)
+	}
+	begun, _ := machine.New(machine.FlowRef{Name: "m", Hash: "hash"}, def, "run", value.Object(), epoch, machine.Limits{})
+	for name, end := range map[string]func(s machine.State) (machine.State, []machine.Event){
+		"States.Runtime": func(s machine.State) (machine.State, []machine.Event) {
+			return machine.Abandon(def, s, token.Record{}, false, "broken", machine.Entry{By: "defect", Since: epoch})
+		},
+		"States.Aborted": func(s machine.State) (machine.State, []machine.Event) {
+			next := mustApply(t, machine.Env{Flow: def}, s, machine.StopRequested{At: epoch, Error: machine.ErrorStopped})
+			return next.State, next.Events
+		},
+		"FnF.Own": func(s machine.State) (machine.State, []machine.Event) {
+			next := mustApply(t, machine.Env{Flow: def}, s, machine.StopRequested{At: epoch, Error: "FnF.Own"})
+			return next.State, next.Events
+		},
+	} {
+		state, events := end(mustApply(t, machine.Env{Flow: def}, begun, machine.Started{At: epoch}).State)
+		if last := events[len(events)-1]; state.Error != name || last.Error != name {
+			t.Errorf("%s: %+v, events %+v", name, state, events)
+		}
 	}
 }

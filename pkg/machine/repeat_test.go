@@ -98,7 +98,7 @@ func TestAbandonWhileItEnds(t *testing.T) {
 		state.Ending = &machine.Ending{Status: status, Error: "E", Cause: "why"}
 		answer := token.Success(value.Object())
 		record := token.Record{Outcome: &answer, ClosedBy: token.ClosedByTask}
-		end, events := machine.Abandon(state, record, false, "broken", machine.Entry{By: "wake", Since: state.At})
+		end, events := machine.Abandon(nil, state, record, false, "broken", machine.Entry{By: "wake", Since: state.At})
 		if end.Status != status || len(events) != 1 || events[0].Type != want || end.Polls != 100 {
 			t.Errorf("%s: %+v, events %+v", status, end, events)
 		}

@@ -132,7 +132,27 @@ var stories = []story{
 		name: "a sub-flow whose start is slow, and a deadline", flow: subFlow("timeoutSeconds: 1"), child: askChild,
 		actors: []string{"others"}, deaths: 1, forks: true,
 	},
+	{name: "states: a callback, a retry and a wait", flow: statesFlow, actors: []string{"hand"}, deaths: 1, drawn: 1000},
+	{name: "states: a callback and a stop", flow: statesFlow, actors: []string{"stop"}, deaths: 1},
+	{name: "states: a Parallel that is caught", flow: caughtFlow, deaths: 1, forks: true, drawn: 400},
+	{name: "states: a Parallel that is caught, and a stop", flow: caughtFlow, actors: []string{"stop"}, deaths: 1, forks: true},
 }
+
+// Flows in the Amazon States Language.
+const (
+	statesFlow = `{"StartAt": "Ask", "States": {
+		"Ask": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "TimeoutSeconds": 600,
+			"Parameters": {"FunctionName": "Ask", "Payload": {"token.$": "$$.Task.Token"}}, "Next": "Flaky"},
+		"Flaky": {"Type": "Task", "Resource": "arn:aws:lambda:::function:Flaky", "Next": "Pause",
+			"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 1}]},
+		"Pause": {"Type": "Wait", "Seconds": 1, "Next": "Next"},
+		"Next": {"Type": "Task", "Resource": "arn:aws:lambda:::function:Next", "End": true}}}`
+	caughtFlow = `{"StartAt": "Both", "States": {
+		"Both": {"Type": "Parallel", "Next": "Next", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Next"}], "Branches": [
+			{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:lambda:::function:A", "End": true}}},
+			{"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "arn:aws:lambda:::function:Broken", "End": true}}}]},
+		"Next": {"Type": "Task", "Resource": "arn:aws:lambda:::function:Next", "End": true}}}`
+)
 
 // crashStories tells each story in every order of its actors, with workers
 // that die before any effect; where these are too many, some of them.
@@ -516,7 +536,11 @@ func (w *storyWorld) checkToken(handle string, history []machine.Event) error {
 			}
 			return nil
 		case machine.TaskFailed, machine.TaskTimedOut, machine.TaskSubmitFailed:
-			if held.Outcome.Error != event.Error {
+			flow, err := w.store.Flow(w.t.Context(), w.flow)
+			if err != nil {
+				return err
+			}
+			if of := *held.Outcome; of.Error != event.Error && (flow.Named == nil || flow.Named(of).Error != event.Error) {
 				return fmt.Errorf("the token holds %+v and the task failed with %s", *held.Outcome, event.Error)
 			}
 			return nil
