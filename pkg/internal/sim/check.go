@@ -381,7 +381,11 @@ func (l *log) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{log: l, step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: l.flow.taskOf(scheduled.Step)}
 	if a.task.Poll == nil && (a.task.Pattern != flow.PatternRequestResponse || a.task.Resource.Function == functionLong) {
 		entered := l.items[slices.IndexFunc(l.items, func(i item) bool { return i.state.Events >= scheduled.ID })].state
-		a.handle = keys.Handle(token.ID{Execution: l.id, Number: uint32(a.number), Expires: entered.Expires}) //nolint:gosec // an event's id
+		id := token.ID{Execution: l.id, Number: uint32(a.number), Expires: entered.Expires} //nolint:gosec // an event's id
+		if l.flow.parsed.Values.Any {
+			id.Flags = token.FlagAnyValue
+		}
+		a.handle = keys.Handle(id)
 		a.handles = []string{a.handle}
 	}
 	return a
@@ -423,7 +427,7 @@ func (l *log) checkEnd(a *attempt, end machine.Event) {
 		return
 	}
 	made := l.calls.by[a.key()]
-	brought := made != nil && slices.ContainsFunc(made.results, func(o token.Outcome) bool { return says(end, o) })
+	brought := made != nil && slices.ContainsFunc(made.results, func(o token.Outcome) bool { return l.says(end, o) })
 	if mayBeUnknown := interrupted && a.task.AtMostOnce; !brought && !mayBeUnknown {
 		l.violate(History, "attempt %d ended with %s %s %s, which no call answered", a.number, end.Output.JSON(), end.Error, end.Cause)
 	}
@@ -431,7 +435,7 @@ func (l *log) checkEnd(a *attempt, end machine.Event) {
 
 func (l *log) checkHeld(a *attempt, end machine.Event) {
 	record := l.record(a.handle)
-	if record.Open() || !says(end, *record.Outcome) || end.ClosedBy != record.ClosedBy {
+	if record.Open() || !l.says(end, *record.Outcome) || end.ClosedBy != record.ClosedBy {
 		l.violate(HollowAnswer, "attempt %d ended with %s %s, which its token does not hold", a.number, end.Output.JSON(), end.Error)
 		return
 	}
@@ -463,11 +467,22 @@ func (w *world) checkOverdue(a *attempt, record token.Record) {
 	}
 }
 
-func says(end machine.Event, o token.Outcome) bool {
+// named returns a failure as the language of the flow names it. An abandonment does not know the
+// flow.
+func (w *world) named(o token.Outcome) token.Outcome {
+	if w.flow.parsed.Named != nil && o.Failed() {
+		return w.flow.parsed.Named(o)
+	}
+	return o
+}
+
+// says reports whether an attempt ended with an outcome.
+func (w *world) says(end machine.Event, o token.Outcome) bool {
 	if end.Type == machine.TaskSucceeded {
 		return !o.Failed() && value.Equal(end.Output, o.Output)
 	}
-	return o.Error == end.Error && o.Cause == end.Cause
+	named := w.named(o)
+	return o.Error == end.Error && o.Cause == end.Cause || named.Error == end.Error && named.Cause == end.Cause
 }
 
 func (a *attempt) key() string { return a.log.callOf(a.step, a.number, a.place).Key() }
@@ -487,7 +502,7 @@ func (w *world) checkTold(attempts []*attempt) {
 			w.violate(HollowAnswer, "a caller was told %s, and nothing came of it", shown(told.outcome))
 			continue
 		}
-		if end := attempts[i].ends[0]; !says(end, told.outcome) {
+		if end := attempts[i].ends[0]; !w.says(end, told.outcome) {
 			w.violate(HollowAnswer, "a caller was told %s, and attempt %d ended with %s %s",
 				shown(told.outcome), attempts[i].number, end.Output.JSON(), end.Error)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // checkOwn: an actor works for one execution, and looks at those of its sub-flows. It is the log of
@@ -203,9 +204,9 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 	switch {
 	case (failed < 0) != (record.Failed == engine.NoLane), failed >= 0 && lanes[record.Failed].last().Status != machine.StatusFailed:
 		return fmt.Sprintf("the record says that lane %d failed", record.Failed)
-	case after.Error == machine.ErrorInternal && l.mayGiveUp():
+	case (after.Error == machine.ErrorInternal || after.Error == l.named(token.Failure(machine.ErrorInternal, "")).Error) && l.mayGiveUp():
 		return ""
-	case before.Ending != nil && (after.Status != before.Ending.Status || after.Error != before.Ending.Error):
+	case before.Ending != nil && (after.Status != before.Ending.Status || l.named(token.Failure(after.Error, "")).Error != l.named(token.Failure(before.Ending.Error, "")).Error):
 		return fmt.Sprintf("it was to be %s %s", before.Ending.Status, before.Ending.Error)
 	case before.Ending != nil, after.Status == machine.StatusTimedOut:
 		return ""

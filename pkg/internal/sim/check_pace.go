@@ -50,7 +50,7 @@ func (a *actor) checkInTime() {
 
 // deadline is when the execution's time ends.
 func (w *world) deadline(started time.Time) time.Duration {
-	return started.Sub(epoch) + cmp.Or(w.flow.parsed.Timeout, w.limits.Duration, machine.DefaultDuration)
+	return started.Sub(epoch) + cmp.Or(w.flow.parsed.Timeout, w.flow.parsed.Life, w.limits.Duration, machine.DefaultDuration)
 }
 
 // How long things take at most, one after the other, when nothing goes wrong,

@@ -77,7 +77,7 @@ func (l *log) checkCaught(v *visit, end machine.Event) {
 // asksFor reports whether errors name the failure of a task. What ended a sub-flow was not thrown
 // by the function of the task.
 func asksFor(task *flow.Task, errors []string, end machine.Event) bool {
-	names := []string{"FnF.ALL", end.Error}
+	names := []string{"FnF.ALL", "States.ALL", end.Error}
 	if end.Error == thrown && !task.Resource.Subflow {
 		names = append(names, "FC."+thrown, "FC.FunctionError")
 	}
@@ -165,7 +165,7 @@ func (l *log) checkPollEnd(a *attempt, end machine.Event, last *called, count in
 		if count != a.task.Poll.MaxAttempts {
 			l.violate(History, "attempt %d gave up after %d polls, and %d are allowed", a.number, count, a.task.Poll.MaxAttempts)
 		}
-	case last == nil || !slices.ContainsFunc(last.results, func(o token.Outcome) bool { return says(end, o) && (o.Failed() || meets(o)) }):
+	case last == nil || !slices.ContainsFunc(last.results, func(o token.Outcome) bool { return l.says(end, o) && (o.Failed() || meets(o)) }):
 		l.violate(History, "attempt %d ended with %s %s %s, which its last poll did not answer", a.number, end.Output.JSON(), end.Error, end.Cause)
 	}
 }
@@ -189,7 +189,7 @@ func (l *log) checkOvertime() {
 		return
 	}
 	_, decided := l.since(func(s machine.State) bool { return s.Ending != nil && s.Ending.Status == machine.StatusFailed })
-	deadline := history[0].At.Add(cmp.Or(l.flow.parsed.Timeout, l.limits.Duration, machine.DefaultDuration))
+	deadline := history[0].At.Add(cmp.Or(l.flow.parsed.Timeout, l.flow.parsed.Life, l.limits.Duration, machine.DefaultDuration))
 	for _, e := range history {
 		over := !e.At.Before(deadline)
 		switch e.Type {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/language"
 )
 
 // The functions that flows call.
@@ -53,6 +53,10 @@ type flowDraft struct {
 // drawFlow makes up a flow of one to four parts, of a sub-flow at that depth.
 func (w *world) drawFlow(depth int) flowDraft {
 	f := flowDraft{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
+	if w.machine && depth == 0 {
+		f.text = w.drawStates(&f, 1+w.rand.IntN(4), 1)
+		return f.read()
+	}
 	switch {
 	case w.claims && depth == 0:
 		w.drawClaims(&f)
@@ -70,7 +74,12 @@ func (w *world) drawFlow(depth int) flowDraft {
 	for range parts {
 		w.drawPart(&f)
 	}
-	parsed, problems := fdl.Parse([]byte(f.text))
+	return f.read()
+}
+
+// read parses the text.
+func (f flowDraft) read() flowDraft {
+	parsed, problems := language.Parse([]byte(f.text))
 	if parsed == nil {
 		panic(fmt.Sprintf("sim: a bad flow: %v\n%s", problems, f.text))
 	}

@@ -85,6 +85,7 @@ type world struct {
 	awaiting   *log                // whose step waits for this sub-flow, nil for other executions
 	handle     string              // of the step's token
 
+	machine   bool // the flow is in the Amazon States Language; see drawsMachine
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
 	restored  bool // its tables are restored from a backup; see drawsRestore
@@ -217,6 +218,7 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 // draw makes up the flow.
 func (w *world) draw(seed uint64) {
 	w.hasJobs, w.tries, w.forks, w.failing = seed%4 == 3, drawsTries(seed), drawsForks(seed), 20
+	w.machine = drawsMachine(seed)
 	w.restored, w.handled, w.begins, w.tolerates = drawsRestore(seed), drawsHandlers(seed), drawsHandled(seed), drawsTolerance(seed)
 	if w.claims = drawsForeach(seed); w.claims && !w.tries && w.chance(2) {
 		w.limits.Events = 25 + w.rand.IntN(30) // so that lanes retire
