@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -156,6 +157,113 @@ func (c *changing) end(t *testing.T, v travel) {
 	}
 }
 
+// approvals is a flow whose fork is of format 2: two of its elements wait at once, and it is caught.
+const approvals = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    maxConcurrency: 2
+    iterationMapping: {collection: $.items, item: n}
+    catch: [{errors: [Refused], goto: Last}]
+    steps:
+      - type: task
+        name: Ask
+        resourceArn: acs:fc:::services/any/functions/echo
+        pattern: waitForCallback
+        inputMappings: [{target: taskToken, source: $context.task.token}, {target: key, source: $context.task.idempotencyKey}]
+  - {type: fail, name: Never}
+  - type: task
+    name: Last
+    resourceArn: acs:fc:::services/any/functions/echo
+    inputMappings: [{target: key, source: $context.task.idempotencyKey}]
+`
+
+// callsOfApprovals is how often the execution of approvals calls echo.
+const callsOfApprovals = 3 + 1
+
+// writeFormat sets the variable of the functions that the option format-2 sets.
+func (c *changing) writeFormat(t *testing.T, format string) {
+	t.Helper()
+	client := lambda.NewFromConfig(emulator.Config(t))
+	for id := range c.tree {
+		name := c.resources[id]
+		now, err := client.GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now.Environment == nil || now.Environment.Variables["WAITLESS_WRITE_FORMAT"] == "" {
+			continue
+		}
+		now.Environment.Variables["WAITLESS_WRITE_FORMAT"] = format
+		_, err = client.UpdateFunctionConfiguration(t.Context(), &lambda.UpdateFunctionConfigurationInput{
+			FunctionName: &name, Environment: &types.Environment{Variables: now.Environment.Variables},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// beginApprovals starts an execution of approvals with the option format-2, waits until two elements
+// wait, and removes the option.
+func (c *changing) beginApprovals(t *testing.T) (asked map[int]string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "approvals.yaml")
+	if err := os.WriteFile(file, []byte(approvals), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.writeFormat(t, "2")
+	c.check(t, view.ExitSucceeded, "", "start", file, "--name", "one", "--input", `{"items":[1,2,3]}`)
+	asked = c.asked(t, 0, 1)
+	c.writeFormat(t, "1")
+	return asked
+}
+
+// asked waits until elements of approvals wait, and returns their tokens.
+func (c *changing) asked(t *testing.T, elements ...int) map[int]string {
+	t.Helper()
+	for again := time.NewTicker(look); ; <-again.C {
+		var list struct {
+			Tokens []struct {
+				Token      string
+				Iterations []int
+			}
+		}
+		if got := c.do(t, "tokens", "list", "approvals/one", "--unmask", "--json"); got.exit == view.ExitSucceeded {
+			if err := json.Unmarshal([]byte(got.stdout), &list); err != nil {
+				t.Fatalf("%v: %s", err, got.stdout)
+			}
+		}
+		open := map[int]string{}
+		for _, token := range list.Tokens {
+			open[token.Iterations[0]] = token.Token
+			issued(token.Token)
+		}
+		if slices.Equal(slices.Sorted(maps.Keys(open)), elements) {
+			return open
+		}
+		if err := t.Context().Err(); err != nil {
+			t.Fatalf("%v: %v wait, want %v", err, open, elements)
+		}
+	}
+}
+
+// endApprovals goes on with the fork after the upgrade: the element that was reported under the other
+// release lets the last one begin. Another one fails, and the fork is caught.
+func (c *changing) endApprovals(t *testing.T) {
+	t.Helper()
+	asked := c.asked(t, 1, 2)
+	if got := c.do(t, "tokens", "fail", asked[1], "--error", "Refused"); got.exit != view.ExitSucceeded {
+		t.Fatalf("fail: %+v", got)
+	}
+	c.awaitEnd(t, "approvals/one")
+	c.check(t, view.ExitSucceeded, "Succeeded", "show", "approvals/one")
+	if got := (report{History: c.history(t, "approvals/one")}).calls(t)["echo"]; got != callsOfApprovals {
+		t.Errorf("approvals: %d calls of echo, want %d", got, callsOfApprovals)
+	}
+}
+
 // calls counts the calls of echo by execution, from the history.
 func (c *changing) calls(t *testing.T, name string) int {
 	t.Helper()
@@ -253,7 +361,8 @@ func awaitEnds(t *testing.T, client *sqs.Client, url string, want map[string]boo
 
 // The functions of the recorded release and of the tree share queues and tables: each kind of
 // function changes while executions are in flight, back and forward. Nothing is lost, no history
-// has a step twice, and no call is made twice without a kill.
+// has a step twice, and no call is made twice without a kill. A fork that began with the option
+// format-2 waits while only functions of the recorded release run, and goes on after the upgrade.
 func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	t.Parallel()
 	if !*faults {
@@ -263,6 +372,7 @@ func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	queues, url := makeToldQueue(t, c.stack)
 	c.change(t, map[string][]byte{"EchoFunction": tellingEcho(t)})
 	c.check(t, view.ExitSucceeded, "", "flows", "put", releasetest.Flows(".")[0])
+	asked := c.beginApprovals(t)
 	perExecution, ended := 0, map[string]bool{}
 	for _, calls := range releasetest.Calls {
 		perExecution += calls
@@ -275,6 +385,9 @@ func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 		c.change(t, direction.to, "InterpreterFunction", "CallbackFunction", "StartJobFunction")
 		second := c.begin(t, direction.name+"-two") // by the API and the task runner of the other release
 		c.change(t, direction.to)
+		if direction.name == "rollback" { // the functions leave the fork of format 2 to newer ones
+			c.checkPosts(t, posted{"/callbacks/" + asked[0], `{"ok":true}`, 200, `"outcome":"success"`})
+		}
 		for _, v := range []travel{first, second} {
 			c.end(t, v)
 			if got := c.calls(t, v.name); got != perExecution {
@@ -283,8 +396,9 @@ func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 			ended[v.name] = true
 		}
 	}
+	c.endApprovals(t)
 	awaitEnds(t, queues, url, ended)
-	c.checkEchoes(t, len(ended)*perExecution)
+	c.checkEchoes(t, len(ended)*perExecution+callsOfApprovals)
 	if log := captured(t)[c.resources["InterpreterLogs"]]; !strings.Contains(log, `"commit":"`+recorded+`"`) {
 		t.Error("no interpreter of the recorded release started")
 	}
