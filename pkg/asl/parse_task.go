@@ -65,6 +65,10 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 		p.unfit(field, "Resource", allowedResources)
 		return
 	}
+	if inner, isSubstituted := strings.CutPrefix(text, "${arn:"); isSubstituted { // of a substitution that has the whole ARN
+		text = "arn:" + strings.TrimSuffix(inner, "}")
+	}
+	text = strings.NewReplacer("${AWS::Partition}", "aws", "${AWS::Region}", "", "${AWS::AccountId}", "").Replace(text)
 	if task.Resource, ok = lambdaARN(text); ok {
 		return
 	}
@@ -88,7 +92,7 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 		p.execution(task, d, field, strings.TrimSuffix("."+pattern, "."), n)
 		p.awaitToken(task, d, n, isToken)
 	case "."+pattern == flow.SyncSuffix:
-		p.job(task, field, base, n)
+		p.job(task, field, text, base, n)
 	case pattern != "" && !isToken:
 		p.Problem(field.Pos, "%s: %s has no .%s; allowed: .sync, .waitForTaskToken", p.place(), document.Shortened(base), document.Shortened(pattern))
 	case base == lambdaInvoke:
@@ -121,7 +125,7 @@ const lambdaInvoke = "lambda:invoke"
 const tokenSuffix = ".waitForTaskToken"
 
 // job reads a task that starts a job and waits for its end.
-func (p *parser) job(task *flow.Task, field *document.Node, base string, n *document.Node) {
+func (p *parser) job(task *flow.Task, field *document.Node, text, base string, n *document.Node) {
 	kind, known, ok := jobs.ForIntegration(base)
 	if !ok {
 		p.unserved(field.Pos, "%s: %s starts no job that is served%s; see waitless jobs list, or call it in a function", p.place(), document.Shortened(base),
@@ -131,7 +135,6 @@ func (p *parser) job(task *flow.Task, field *document.Node, base string, n *docu
 	if !known {
 		p.warn(field.Pos, "AWS has no .sync for %s, so the machine runs on Waitless alone", base)
 	}
-	text, _ := field.Text()
 	p.operation(task, text, base, n)
 	task.Resource = flow.Resource{Text: text, Kind: kind.Name, Function: flow.StartJob}
 	task.Integration, task.Pattern = base+flow.SyncSuffix, flow.PatternSync

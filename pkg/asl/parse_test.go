@@ -187,3 +187,32 @@ func TestParseWarnsOfExpressions(t *testing.T) {
 		}
 	}
 }
+
+// TestParseSubstitutedResources reads ARNs with placeholders of a template, also if a substitution
+// has the whole ARN.
+func TestParseSubstitutedResources(t *testing.T) {
+	t.Parallel()
+	for resource, want := range map[string]flow.Resource{
+		"${arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:aws-sdk:sqs:sendMessage}": {
+			Text: "arn:aws:states:::aws-sdk:sqs:sendMessage", Operation: "aws-sdk:sqs:sendMessage", Function: flow.CallService,
+		},
+		"arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:activity:work": {
+			Text: "arn:aws:states:::activity:work", Function: "activity:work", Activity: true,
+		},
+		"arn:aws:states:::glue:startJobRun.sync":       {Text: "arn:aws:states:::glue:startJobRun.sync", Kind: "glue-job", Function: flow.StartJob},
+		"arn:${AWS::Partition}:lambda:::function:${F}": {},
+	} {
+		parsed, problems := asl.Parse([]byte(`{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "` + resource + `", "End": true}}}`))
+		if parsed == nil {
+			if want.Text != "" {
+				t.Errorf("%s: %v", resource, problems)
+			}
+			continue
+		}
+		for _, task := range parsed.Tasks() {
+			if task.Resource != want {
+				t.Errorf("%s: %+v; want %+v", resource, task.Resource, want)
+			}
+		}
+	}
+}

@@ -140,3 +140,32 @@ func coerced(s *shape, v value.Value) value.Value {
 	}
 	return v
 }
+
+// WithNames returns a response with changed names of members. Names of entries of maps stay. The
+// output has all members.
+func (o Operation) WithNames(response value.Value, change func(name string) string) value.Value {
+	return withNames(shapeOf(o.Output), response, change)
+}
+
+func withNames(s *shape, v value.Value, change func(string) string) value.Value {
+	members := slices.Clone(v.Members())
+	for i, m := range members {
+		inner := s.item
+		if s.kind == '{' {
+			members[i].Key = change(m.Key)
+			if inner = anything; s.find(m.Key) != nil {
+				inner = s.find(m.Key).shape
+			}
+		}
+		if inner != nil {
+			members[i].Value = withNames(inner, m.Value, change)
+		}
+	}
+	switch v.Kind() { //nolint:exhaustive // others have no members
+	case value.KindArray:
+		return value.ArrayFrom(members)
+	case value.KindObject:
+		return value.Object(members...)
+	}
+	return v
+}

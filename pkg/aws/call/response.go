@@ -275,7 +275,7 @@ func parsed(kind byte, text string) any {
 // refusal returns the error of a response that is not a success.
 func refusal(protocol Protocol, status int, header http.Header, body []byte) error {
 	var code, message string
-	switch protocol {
+	switch protocol { //nolint:exhaustive // all others are JSON
 	case RESTXML:
 		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), true)
 		if code, message = found.Code, found.Message; code == "" && status == http.StatusNotFound { // of a HEAD, which has no body

@@ -206,7 +206,7 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		return "!" + reason
 	}
 	o := m.Operations[name]
-	input, conversions := namesOf(m, o, inputForm(protocol, folder, name))
+	input, output, conversions := namesOf(m, o, inputForm(protocol, folder, name), outputForm(protocol))
 	fields := []string{"", "{}", "", o.Endpoint.HostPrefix, "", conversions, ""}
 	if protocol == call.RESTJSON || protocol == call.RESTXML {
 		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
@@ -215,7 +215,7 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[1] = m.Shape(o.Input.Shape, input)
 	}
 	if o.Output != nil {
-		fields[2] = m.Shape(o.Output.Shape, outputForm(protocol))
+		fields[2] = m.Shape(o.Output.Shape, output)
 	}
 	if protocol == call.RESTXML { // an object is a text in a result, as on Step Functions
 		fields[2] = strings.Replace(fields[2], "@payload:B", "@payload:s", 1)
@@ -247,9 +247,9 @@ func exceptions(m botocore.Model) string {
 }
 
 // namesOf returns the conversions of names between an operation and the vendor's SDKs, whose names
-// begin in upper case. A short input that has names of both kinds, or maps, gets the full form, whose
-// names are found in any case.
-func namesOf(m botocore.Model, o botocore.Operation, input botocore.Form) (form botocore.Form, conversions string) {
+// begin in upper case. An input that has names of both kinds, or maps, gets the full form, whose
+// names are found in any case, and so does an output with maps. Both must not be too long.
+func namesOf(m botocore.Model, o botocore.Operation, input, output botocore.Form) (in, out botocore.Form, conversions string) {
 	var params, result nameCount
 	hasOtherName := false // which the full form of REST cannot say
 	if o.Input != nil && input != botocore.Full {
@@ -261,7 +261,7 @@ func namesOf(m botocore.Model, o botocore.Operation, input botocore.Form) (form 
 	if o.Output != nil {
 		result.add(m, o.Output.Shape, nil)
 	}
-	const longest = 2000 // bytes of a full form that is worth its place
+	const longest = 8000 // bytes of a full form that is worth its place
 	if params.lower > 0 && params.upper+params.maps > 0 && !hasOtherName && len(m.Shape(o.Input.Shape, botocore.Full)) <= longest {
 		input, params = botocore.Full, nameCount{}
 	}
@@ -269,12 +269,16 @@ func namesOf(m botocore.Model, o botocore.Operation, input botocore.Form) (form 
 		conversions = catalogue.LowerParams
 	}
 	switch {
-	case params.lower > 0 && params.upper+params.maps > 0, result.lower > 0 && result.maps > 0:
-		return input, catalogue.UnknownNames
+	case params.lower > 0 && params.upper+params.maps > 0:
+		return input, output, catalogue.UnknownNames
+	case result.lower > 0 && result.maps > 0 && len(m.Shape(o.Output.Shape, botocore.Full)) > longest:
+		return input, output, catalogue.UnknownNames
+	case result.lower > 0 && result.maps > 0:
+		return input, botocore.Full, conversions + catalogue.ShapedResult
 	case result.lower > 0:
 		conversions += catalogue.LowerResult
 	}
-	return input, conversions
+	return input, output, conversions
 }
 
 // nameCount counts names of members by their first letter, and maps, whose names are data.

@@ -231,6 +231,8 @@ const NoAction = "~"
 const (
 	LowerParams = "i" // in the values of params
 	LowerResult = "o" // in the response
+	// ShapedResult: the output has all members, so names of members are told from names of entries.
+	ShapedResult = "s"
 	// UnknownNames says that the service has maps, or names of both kinds, among such names.
 	UnknownNames = "x"
 )

@@ -64,7 +64,8 @@ func TestActions(t *testing.T) {
 	t.Parallel()
 	for operation, want := range map[string]string{
 		"sfn:StartExecution": "states:StartExecution", "events:PutEvents": "events:PutEvents", "cloudwatch:PutMetricData": "cloudwatch:PutMetricData",
-		"dynamodb:PutItem": "dynamodb:PutItem", "sesv2:SendEmail": "ses:SendEmail", "lambda:Invoke": "", "s3:PutObject": "s3:PutObject", "s3:HeadObject": "", "dynamodb:None": "",
+		"dynamodb:PutItem": "dynamodb:PutItem", "sesv2:SendEmail": "ses:SendEmail", "lambda:Invoke": "", "s3:PutObject": "s3:PutObject",
+		"s3:HeadObject": "", "dynamodb:None": "",
 		"sns:Publish": "sns:Publish", "rds:StartExportTask": "rds:StartExportTask", "docdb:StopDBCluster": "rds:StopDBCluster",
 		"elbv2:RegisterTargets": "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DescribeTags": "elasticloadbalancing:DescribeTags",
 		"sns:PublishBatch": "", "bedrock-runtime:InvokeModel": "bedrock:InvokeModel", "emr:RunJobFlow": "elasticmapreduce:RunJobFlow",

@@ -76,7 +76,7 @@ func LookupIntegration(name string) (Integration, error) {
 // Params returns the params with the names of the service, and a text for an object where the
 // service wants a text.
 func (i Integration) Params(params value.Value) value.Value {
-	if i.Names == LowerParams || i.Names == LowerParams+LowerResult {
+	if strings.HasPrefix(i.Names, LowerParams) {
 		members := slices.Clone(params.Members())
 		for n := range members {
 			members[n].Value = renamed(members[n].Value, strings.ToLower)
@@ -121,7 +121,10 @@ func (i Integration) Result(response call.Response) (result, failure string) {
 	if err != nil {
 		return string(response.Body), "" // a value with too many levels
 	}
-	if i.Names == LowerResult || i.Names == LowerParams+LowerResult {
+	switch strings.TrimPrefix(i.Names, LowerParams) {
+	case ShapedResult:
+		v = i.WithNames(v, func(name string) string { return jobs.WithFirst(name, strings.ToUpper) })
+	case LowerResult:
 		members := slices.Clone(v.Members())
 		for n, m := range members {
 			if m.Key != i.Payload() {

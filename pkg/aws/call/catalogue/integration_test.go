@@ -51,6 +51,11 @@ func TestIntegrationResult(t *testing.T) {
 	for _, tt := range []struct{ integration, response, want, failure string }{
 		{"aws-sdk:dynamodb:query", `{"Items":[{"id":{"S":"a"}}]}`, `{"Items":[{"id":{"S":"a"}}]}`, ""},
 		{"dynamodb:getItem", `{"Item":{"id":{"S":"a"}}}`, `{"Item":{"id":{"S":"a"}},` + optimized + `}`, ""},
+		{"aws-sdk:config:batchGetAggregateResourceConfig", `{"BaseConfigurationItems":[{"arn":"a","supplementaryConfiguration":{"k":"v"}}]}`,
+			`{"BaseConfigurationItems":[{"Arn":"a","SupplementaryConfiguration":{"k":"v"}}]}`, ""},
+		{"aws-sdk:bedrockagent:createDataSource", `{"dataSource":{"dataSourceConfiguration":{"managedKnowledgeBaseConnectorConfiguration":` +
+			`{"connectorParameters":{"aB":1}}}}}`, `{"DataSource":{"DataSourceConfiguration":{"ManagedKnowledgeBaseConnectorConfiguration":` +
+			`{"ConnectorParameters":{"aB":1}}}}}`, ""},
 		{"aws-sdk:sfn:listExecutions", `{"executions":[{"executionArn":"a"}]}`, `{"Executions":[{"ExecutionArn":"a"}]}`, ""},
 		{"bedrock:invokeModel", `{"body":{"text":"t"},"contentType":"c"}`, `{"Body":{"text":"t"},"ContentType":"c",` + optimized + `}`, ""},
 		{"events:putEvents", `{"Entries":[{"ErrorCode":"E"}],"FailedEntryCount":1}`, `{"Entries":[{"ErrorCode":"E"}],"FailedEntryCount":1,` + optimized + `}`,
@@ -97,7 +102,7 @@ func TestCheckMachines(t *testing.T) {
 		{"dynamodb:scan", `{}`, "write arn:aws:states:::aws-sdk:dynamodb:scan"},
 		{"aws-sdk:dynamodb:scna", `{}`, `state "A": action "aws-sdk:dynamodb:scna"`},
 		{"aws-sdk:iam:createRole", `{}`, "it gives rights"},
-		{"aws-sdk:config:batchGetAggregateResourceConfig", `{}`, "its names cannot be told from its data"},
+		{"aws-sdk:quicksight:createAnalysis", `{}`, "its names cannot be told from its data"},
 	} {
 		text := `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::` + tt.resource + `","End":true,"Parameters":` + tt.params + `}}}`
 		text = strings.Replace(text, `"Parameters"`, strings.Repeat(" ", max(0, 131-strings.Index(text, `"Parameters"`)-len(`"Parameters":`)))+`"Parameters"`, 1)
