@@ -269,9 +269,7 @@ func namesOf(m botocore.Model, o botocore.Operation, input, output botocore.Form
 		conversions = catalogue.LowerParams
 	}
 	switch {
-	case params.lower > 0 && params.upper+params.maps > 0:
-		return input, output, catalogue.UnknownNames
-	case result.lower > 0 && result.maps > 0 && len(m.Shape(o.Output.Shape, botocore.Full)) > longest:
+	case params.lower > 0 && params.upper+params.maps > 0, result.lower > 0 && result.maps > 0 && len(m.Shape(o.Output.Shape, botocore.Full)) > longest:
 		return input, output, catalogue.UnknownNames
 	case result.lower > 0 && result.maps > 0:
 		return input, botocore.Full, conversions + catalogue.ShapedResult

@@ -74,7 +74,8 @@ func TestRight(t *testing.T) {
 	for operation, want := range map[string]string{
 		"dynamodb:PutItem": "dynamodb:PutItem", "stepfunctions:DescribeExecution": "states:DescribeExecution",
 		"dynamodb:PutItems":     `action "dynamodb:PutItems": service "dynamodb" has no operation "PutItems"; did you mean "dynamodb:PutItem"?`,
-		"dynamodb:BatchGetItem": "dynamodb:BatchGetItem",
+		"dynamodb:BatchGetItem": "dynamodb:BatchGetItem", "aws-sdk:s3:headObject": "s3:GetObject", "s3:DeleteObjects": "s3:DeleteObject",
+		"aws-sdk:s3:listObjectsV2": "s3:ListBucket", "aws-sdk:s3:getObject": "s3:GetObject",
 	} {
 		got, err := catalogue.Right(operation)
 		if err != nil {
