@@ -141,7 +141,8 @@ func ParseFile(path string) ([]Case, error) {
 			return path + ":" + fdl.PositionOf(text, "tests", strconv.Itoa(i), list, strconv.Itoa(entry), field).String()
 		}
 		if err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("%s: test %d: %s", path, i+1, strings.ReplaceAll(err.Error(), "\n", "\n"+path+": ")))
+			test := fmt.Sprintf("%s:%s: test %d: ", path, fdl.PositionOf(text, "tests", strconv.Itoa(i)), i+1)
+			wrong = errors.Join(wrong, errors.New(test+strings.ReplaceAll(err.Error(), "\n", "\n"+test)))
 		}
 		cases = append(cases, c)
 	}
@@ -152,11 +153,11 @@ func ParseFile(path string) ([]Case, error) {
 func (file fileFields) withFlows(path string, files folder) (c Case, err error) {
 	c = Case{File: path, FlowFile: filepath.Join(string(files), file.Flow), SubflowFiles: map[string]string{}}
 	c.Subflows, c.Files = map[string][]byte{}, files
-	if c.Flow, err = files.readFlow(file.Flow); err != nil {
+	if c.Flow, err = files.read("the flow", file.Flow); err != nil {
 		return c, err
 	}
 	for name, subflow := range file.Subflows {
-		if c.Subflows[name], err = files.readFlow(subflow); err != nil {
+		if c.Subflows[name], err = files.read("the flow", subflow); err != nil {
 			return c, err
 		}
 		c.SubflowFiles[name] = filepath.Join(string(files), subflow)
@@ -229,12 +230,12 @@ func (f folder) Open(name string) (fs.File, error) {
 	return root.Open(filepath.FromSlash(name))
 }
 
-// readFlow reads a flow. Its error does not wrap the error of the file system: a caller would take
-// it for an error of the file of tests.
-func (f folder) readFlow(name string) ([]byte, error) {
+// read reads a file. Its error does not wrap the error of the file system: a caller would take it
+// for an error of the file of tests.
+func (f folder) read(what, name string) ([]byte, error) {
 	text, err := bounded.ReadRegular(f, name)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("the flow %s: %s", filepath.Join(string(f), name), wrong.Err.Error())
+		return nil, fmt.Errorf("%s %s: %s", what, filepath.Join(string(f), name), wrong.Err.Error())
 	}
 	return text, err
 }

@@ -355,17 +355,20 @@ func (r *run) unused(used map[string]bool) (err error) {
 			continue
 		}
 		var names []string
-		action := ""
+		var why error
 		for step, task := range r.all.Tasks() {
 			ofTask := append([]string{step.Name}, local.TaskNames(task.Resource)...)
-			if task.Resource.Kind != "" && task.Resource.Sync() == "" && slices.Contains(ofTask, name) {
-				action = local.TaskName(task.Resource)
-				break
+			action := local.TaskName(task.Resource)
+			switch {
+			case !slices.Contains(ofTask, name):
+			case task.Resource.Subflow:
+				why = fmt.Errorf("functions: step %s starts an execution, which no function stands for; name the file of its flow below subflows", step.Name)
+			case task.Resource.Kind != "" && task.Resource.Sync() == "":
+				why = fmt.Errorf("functions: %q is or has the action %q, which no function stands for; write actions: [%q]", name, action, action)
 			}
 			names = append(names, ofTask...)
 		}
-		why := fmt.Errorf("functions: %q is or has the action %q, which no function stands for; write actions: [%q]", name, action, action)
-		if action == "" {
+		if why == nil {
 			why = fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, similar.DidYouMean(name, names))
 		}
 		err = errors.Join(err, why)

@@ -629,7 +629,7 @@ func TestFilesReportAllMistakes(t *testing.T) {
 	}
 	all := errors.Join(err, cases[0].Verify()).Error()
 	for _, want := range []string{
-		file + `:5:10: field "eror" is unknown`, file + `: test 1: now is "today"`, file + `: functions: ask: reply 1 has the member "outputs"`,
+		file + `:5:10: field "eror" is unknown`, file + `:2:3: test 1: now is "today"`, file + `:2:3: test 1: functions: ask: reply 1 has the member "outputs"`,
 		`the flow has neither a function nor a step "fnn"`, file + `:4:20: the flow has no step "Aprove"`, file + `:4:48: the flow has no step "Aks"`,
 		`want: status "Done" is unknown`, `want: the flow has no step "Shp"`,
 	} {

@@ -18,31 +18,46 @@ const mockedMachine = `{"StartAt":"Price","States":{
     "OutputPath":"$.JobId","ResultPath":"$","End":true},
   "No":{"Type":"Fail","Error":"No"}}}`
 
+const startingMachine = `{"StartAt":"Load","States":{"Load":{"Type":"Task",
+	"Resource":"arn:aws:states:::states:startExecution.sync","Parameters":{"StateMachineArn":"other"},"End":true}}}`
+
 const mocks = `{"StateMachines":{"orders":{"TestCases":{
     "Yes":{"Price":"Priced","Ask":"Agreed","Load":"Loaded"},"No":{"Price":"Priced","Ask":"Refused","Load":"Loaded"},
-    "Gap":{"Price":"Gap"},"None":{"Price":"Missing"},"Range":{"Price":"Range"}}}},
+    "Start":{"Load":"Loaded"},"Gap":{"Price":"Gap"},"None":{"Price":"Missing"},"Range":{"Price":"Range","Pric":"Priced","No":"Priced"},
+    "Wrong":{"Price":"Empty","Ask":"Both","Load":"Twice"},"Unmocked":{"Price":"Priced","Ask":"Agreed"},"Ends":{"Price":"Priced","Ask":"Refused"}}}},
   "MockedResponses":{
     "Priced":{"0-1":{"Throw":{"Error":"Busy","Cause":"later"}},"2":{"Return":{"StatusCode":200,"Payload":{"eur":5}}}},
     "Agreed":{"0":{"Return":{"ok":true}}},"Refused":{"0":{"Throw":{"Error":"Refused","Cause":"too much"}}},"Loaded":{"0":{"Return":{"JobId":"j-1"}}},
-    "Gap":{"1":{"Return":{}}},"Range":{"1-0":{"Return":{}}}}}`
+    "Gap":{"1":{"Return":{}}},"Range":{"1-0":{"Return":{}}},
+    "Empty":{},"Both":{"0":{"Return":{},"Throw":{"Error":"E"}}},"Twice":{"0-3":{"Return":{}},"1":{"Return":{}},"-1":{"Return":{}}}}}`
 
 // The mocks of Step Functions Local are the replies of a test.
 func TestMocksOfStepFunctionsLocal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ test, machine, mocks, want string }{
-		"success":          {"{case: Yes, want: {output: j-1, calls: {Price: 3, Ask: 1, Load: 1}}}", mockedMachine, mocks, ""},
-		"failure":          {"{case: No, want: {error: No, calls: {Price: 3, Load: 0}}}", mockedMachine, mocks, ""},
-		"own reply":        {"{case: Yes, functions: {Price: {output: {}}}, want: {output: j-1, calls: {Price: 1}}}", mockedMachine, mocks, ""},
-		"a difference":     {"{case: Yes, want: {output: j-2}}", mockedMachine, mocks, "output differs"},
-		"no such case":     {"{case: Maybe}", mockedMachine, mocks, `no test case "Maybe"`},
-		"no such response": {"{case: None}", mockedMachine, mocks, `state Price: there is no response "Missing"`},
-		"a gap":            {"{case: Gap}", mockedMachine, mocks, "no entry for call 0"},
-		"a wrong range":    {"{case: Range}", mockedMachine, mocks, `entry "1-0"`},
-		"no JSON":          {"{case: Yes}", mockedMachine, "{", "unexpected end"},
-		"no file":          {"{case: Yes}", mockedMachine, "", "no such file"},
-		"two machines":     {"{case: Yes}", mockedMachine, `{"StateMachines":{"a":{},"b":{}}}`, `no state machine "orders"`},
-		"another execution": {"{case: Yes}", `{"StartAt":"Load","States":{"Load":{"Type":"Task",
-			"Resource":"arn:aws:states:::states:startExecution.sync","Parameters":{"StateMachineArn":"other"},"End":true}}}`, mocks, "below subflows"},
+		"success":           {"{case: Yes, want: {output: j-1, calls: {Price: 3, Ask: 1, Load: 1}}}", mockedMachine, mocks, ""},
+		"failure":           {"{case: No, want: {error: No, calls: {Price: 3, Load: 0}}}", mockedMachine, mocks, ""},
+		"own reply":         {"{case: Yes, functions: {Price: {output: {}}}, want: {output: j-1, calls: {Price: 1}}}", mockedMachine, mocks, ""},
+		"a difference":      {"{case: Yes, want: {output: j-2}}", mockedMachine, mocks, "output differs"},
+		"no such case":      {"{case: Maybe}", mockedMachine, mocks, `no test case "Maybe"`},
+		"no such response":  {"{case: None}", mockedMachine, mocks, `state Price: there is no response "Missing"`},
+		"a gap":             {"{case: Gap}", mockedMachine, mocks, "no entry for call 0"},
+		"no job is reached": {"{case: Ends, want: {error: No, calls: {Load: 0}}}", mockedMachine, mocks, ""},
+		"a simulated job":   {"{case: Unmocked, actions: ['batch:SubmitJob'], want: {calls: {Load: 2}}}", mockedMachine, mocks, "calls of Load is 1, want 2"},
+		"a job without a mock": {"{case: Unmocked}", mockedMachine, mocks,
+			`step Load: it has no mock; add one to the test case Unmocked, or write actions: ["batch:SubmitJob"]`},
+		"a function of an execution": {"{functions: {Load: {output: {}}}}", startingMachine, mocks, "step Load starts an execution, which no function"},
+		"no entry":                   {"{case: Wrong}", mockedMachine, mocks, "response Empty: it has no entry for call 0"},
+		"two replies":                {"{case: Wrong}", mockedMachine, mocks, `response Both: entry "0" needs Return or Throw, and not both`},
+		"overlapping":                {"{case: Wrong}", mockedMachine, mocks, `response Twice: entry "1": another entry has call 1, too`},
+		"below zero":                 {"{case: Wrong}", mockedMachine, mocks, `entry "-1" is not the number of a call`},
+		"a misspelt state":           {"{case: Range}", mockedMachine, mocks, `MockConfigFile.json:3:112: state "Pric" is not a Task of the flow; did you mean "Price"?`},
+		"a Fail":                     {"{case: Range}", mockedMachine, mocks, `state "No" is not a Task`},
+		"a wrong range":              {"{case: Range}", mockedMachine, mocks, `entry "1-0"`},
+		"no JSON":                    {"{case: Yes}", mockedMachine, "{", "unexpected end"},
+		"no file":                    {"{case: Yes}", mockedMachine, "", "MockConfigFile.json: no such file"},
+		"two machines":               {"{case: Yes}", mockedMachine, `{"StateMachines":{"a":{},"b":{}}}`, `no state machine "orders"`},
+		"another execution":          {"{case: Start}", startingMachine, mocks, "state Load starts an execution, which runs the machine below subflows; remove its mock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

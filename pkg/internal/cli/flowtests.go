@@ -72,6 +72,7 @@ func flowTestCommand(c Command) *cobra.Command {
 
 // casesBelow reads the cases of a file, or of the files below a folder, apart from hidden ones.
 func casesBelow(path string) (all []flowtest.Case, err error) {
+	var problems []error
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -82,10 +83,10 @@ func casesBelow(path string) (all []flowtest.Case, err error) {
 			return nil
 		}
 		cases, err := flowtest.ParseFile(name)
-		all = append(all, cases...)
-		return err
+		all, problems = append(all, cases...), append(problems, err)
+		return nil
 	})
-	if err == nil && len(all) == 0 {
+	if err = errors.Join(append(problems, err)...); err == nil && len(all) == 0 {
 		err = errors.New(path + " has no tests")
 	}
 	return all, err
