@@ -76,6 +76,7 @@ func ParseState(text []byte, name string) (*SingleState, flow.Problems) {
 		return nil, p.Problems.Reported()
 	}
 	d, _ := p.flow.All[0].Data.(*data)
+	p.flow.Life = 250 * life // longer than a wait, which ends at once
 	p.flow.Steps, single.Constant, d.single = s.series.Steps, !d.fixed.IsMissing(), single
 	single.Flow = &p.flow
 	return single, nil

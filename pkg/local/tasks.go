@@ -414,7 +414,7 @@ func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {
 		return token.Failure(token.ErrorFunctionNotFound, (&UnknownFunctionError{
-			Function: call.Resource.Function, Step: call.Step, Known: t.names(),
+			Function: TaskName(call.Resource), IsOperation: call.Resource.Operation != "", Step: call.Step, Known: t.names(),
 		}).Error()), nil
 	}
 	if t.callJobs != nil && !call.Input.Get("kind").IsMissing() {

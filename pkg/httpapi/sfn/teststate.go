@@ -231,6 +231,9 @@ func (t *stateTest) call(ctx context.Context, commands []machine.Command) (token
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				outcome, err = token.Failure("States.Timeout", "the call took longer than "+testLimit.String()), nil
 			}
+			if outcome.Error == token.ErrorFunctionNotFound && c.Call.Resource.OfService() {
+				err = invalid(codeInvalid, outcome.Cause+"; specify a mock, or add the runner")
+			}
 			return outcome, err
 		}
 	}

@@ -86,7 +86,12 @@ func TestStatesRunAlone(t *testing.T) {
 		"an activity": {machineOfStates, `,"stateName":"Other","mock":{"result":"3"}`, `{"status":"SUCCEEDED","output":3}`},
 		"a Pass with a Result": {`{"Type":"Pass","Result":4,"End":true}`, `,"inspectionLevel":"DEBUG","input":"1"`,
 			`{"status":"SUCCEEDED","output":4,"inspectionData":{"input":1,"result":4,"afterResultSelector":4,"afterResultPath":4}}`},
-		"a Wait of a year": {`{"Type":"Wait","Seconds":31000000,"Next":"N"}`, `,"input":"1"`, `{"status":"SUCCEEDED","output":1,"nextState":"N"}`},
+		"a Wait of a year":      {`{"Type":"Wait","Seconds":31000000,"Next":"N"}`, `,"input":"1"`, `{"status":"SUCCEEDED","output":1,"nextState":"N"}`},
+		"a Wait of three years": {`{"Type":"Wait","Seconds":99999999,"Next":"N"}`, `,"input":"1"`, `{"status":"SUCCEEDED","output":1,"nextState":"N"}`},
+		"a Wait until 2060":     {`{"Type":"Wait","Timestamp":"2060-11-01T00:00:00Z","Next":"N"}`, ``, `{"status":"SUCCEEDED","output":{},"nextState":"N"}`},
+		"failures without a limit, as on Step Functions": {strings.Replace(mapState, `"ToleratedFailureCount":1,`, ``, 1),
+			`,"input":"{\"list\":[5,6]}","mock":{"result":"[1,2]"},"stateConfiguration":{"mapIterationFailureCount":2}`,
+			`{"status":"SUCCEEDED","nextState":"N","output":[1,2]}`},
 		"a token": {tokenTask, `,"inspectionLevel":"DEBUG","mock":{"result":"1"}` + context(`{"Task":{"Token":"t"}}`),
 			`{"status":"SUCCEEDED","output":1,"inspectionData":{"input":{},"afterInputPath":{},"afterParameters":{"QueueUrl":"q","MessageBody":"t"},"result":1,
 			"afterResultSelector":1,"afterResultPath":1}}`},
@@ -154,6 +159,13 @@ func TestStatesCallTheirFunctions(t *testing.T) {
 		{"TestState", strings.Replace(request, `* $rate`, ``, 1), `{"status":"SUCCEEDED","output":"{\"got\":{\"id\":1}}"}`},
 		{"TestState", strings.Replace(request, `\"price\"`, `\"none\"`, 1), `{"status":"RETRIABLE","error":"Busy","cause":"none"}`},
 	})
+	f.config.Call = func(_ context.Context, call machine.Call) (token.Outcome, error) {
+		return token.Failure(token.ErrorFunctionNotFound, "no runner for operation "+call.Resource.Operation), nil
+	}
+	if _, _, text := f.do(signed(t, "TestState", testRequest(`{"Type":"Task","Resource":"arn:aws:states:::dynamodb:putItem","End":true}`, ``))); !strings.Contains(
+		text, "no runner for operation dynamodb:putItem; specify a mock, or add the runner") {
+		t.Errorf("the call of an operation without a runner: %s", text)
+	}
 	f.config.MayWait = func(context.Context) bool { return false }
 	f.follow([]step{{"TestState", request, "ThrottlingException"}})
 	f.config.Call = nil
