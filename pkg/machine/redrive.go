@@ -231,7 +231,7 @@ func (r *replay) named(name string) (RedrivePoint, error) {
 		return RedrivePoint{}, fmt.Errorf("the flow has no step %q; go on from one that ran: %s", name, r.ran())
 	}
 	if fork := outermost(step); fork != step {
-		return RedrivePoint{}, fmt.Errorf("step %q is inside of %q, which runs again as a whole; go on from %q", name, fork.Name, fork.Name)
+		return RedrivePoint{}, fmt.Errorf("step %q is inside of %q; go on from %q, which keeps the results that it has if it failed", name, fork.Name, fork.Name)
 	}
 	p, ok := r.points[step.Index]
 	if !ok {
