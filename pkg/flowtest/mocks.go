@@ -87,16 +87,22 @@ func (c *Case) addMocks(files folder, file, testCase string) error {
 			problems = append(problems, at(err, "StateMachines", name, "TestCases", testCase, state))
 		}
 	}
+	c.failUnmocked(steps, testCase)
+	return errors.Join(problems...)
+}
+
+// failUnmocked lets the states whose jobs have no reply and are not simulated fail the test. The
+// test case may never enter them.
+func (c *Case) failUnmocked(steps map[string]*flow.Task, testCase string) {
 	for state, task := range steps {
 		names := append([]string{state}, local.TaskNames(task.Resource)...)
 		hasReply := slices.ContainsFunc(names, func(name string) bool { return c.Functions[name] != nil || slices.Contains(c.Actions, name) })
-		if task.Resource.Sync() != "" && !hasReply { // it may never be entered
+		if task.Resource.Sync() != "" && !hasReply {
 			c.Functions[state] = func(Call) (any, error) {
 				return nil, fmt.Errorf("it has no mock; add one to the test case %s, or write actions: [%q]", testCase, local.TaskName(task.Resource))
 			}
 		}
 	}
-	return errors.Join(problems...)
 }
 
 // replies returns the replies of a response, call by call, or its problems.

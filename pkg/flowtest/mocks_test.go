@@ -51,13 +51,15 @@ func TestMocksOfStepFunctionsLocal(t *testing.T) {
 		"two replies":                {"{case: Wrong}", mockedMachine, mocks, `response Both: entry "0" needs Return or Throw, and not both`},
 		"overlapping":                {"{case: Wrong}", mockedMachine, mocks, `response Twice: entry "1": another entry has call 1, too`},
 		"below zero":                 {"{case: Wrong}", mockedMachine, mocks, `entry "-1" is not the number of a call`},
-		"a misspelt state":           {"{case: Range}", mockedMachine, mocks, `MockConfigFile.json:3:112: state "Pric" is not a Task of the flow; did you mean "Price"?`},
-		"a Fail":                     {"{case: Range}", mockedMachine, mocks, `state "No" is not a Task`},
-		"a wrong range":              {"{case: Range}", mockedMachine, mocks, `entry "1-0"`},
-		"no JSON":                    {"{case: Yes}", mockedMachine, "{", "unexpected end"},
-		"no file":                    {"{case: Yes}", mockedMachine, "", "MockConfigFile.json: no such file"},
-		"two machines":               {"{case: Yes}", mockedMachine, `{"StateMachines":{"a":{},"b":{}}}`, `no state machine "orders"`},
-		"another execution":          {"{case: Start}", startingMachine, mocks, "state Load starts an execution, which runs the machine below subflows; remove its mock"},
+		"a misspelt state": {"{case: Range}", mockedMachine, mocks,
+			`MockConfigFile.json:3:112: state "Pric" is not a Task of the flow; did you mean "Price"?`},
+		"a Fail":        {"{case: Range}", mockedMachine, mocks, `state "No" is not a Task`},
+		"a wrong range": {"{case: Range}", mockedMachine, mocks, `entry "1-0"`},
+		"no JSON":       {"{case: Yes}", mockedMachine, "{", "unexpected end"},
+		"no file":       {"{case: Yes}", mockedMachine, "", "MockConfigFile.json: no such file"},
+		"two machines":  {"{case: Yes}", mockedMachine, `{"StateMachines":{"a":{},"b":{}}}`, `no state machine "orders"`},
+		"another execution": {"{case: Start}", startingMachine, mocks,
+			"state Load starts an execution, which runs the machine below subflows; remove its mock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

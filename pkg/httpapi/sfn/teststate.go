@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/asl"
@@ -71,7 +72,11 @@ func (t *stateTest) parse() error {
 		problems = append(single.Unserved, problems...)
 	}
 	if wrong := problems.Errors(); len(wrong) > 0 {
-		return invalid("InvalidDefinition", "Invalid State Machine Definition: "+wrong[0].Format("definition"))
+		var lines []string
+		for _, p := range wrong {
+			lines = append(lines, p.Format("definition"))
+		}
+		return invalid("InvalidDefinition", "Invalid State Machine Definition: "+strings.Join(lines, "\n"))
 	}
 	t.single, t.step = single, single.Flow.All[0]
 	t.stepType = t.step.Kind.Type()
@@ -231,7 +236,7 @@ func (t *stateTest) call(ctx context.Context, commands []machine.Command) (token
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				outcome, err = token.Failure("States.Timeout", "the call took longer than "+testLimit.String()), nil
 			}
-			if outcome.Error == token.ErrorFunctionNotFound && c.Call.Resource.OfService() {
+			if outcome.Error == token.ErrorFunctionNotFound && c.Resource.OfService() {
 				err = invalid(codeInvalid, outcome.Cause+"; specify a mock, or add the runner")
 			}
 			return outcome, err

@@ -213,4 +213,10 @@ func TestInvalidTestsOfStates(t *testing.T) {
 		steps = append(steps, step{"TestState", testRequest(c.definition, c.rest), c.code})
 	}
 	f.follow(steps)
+	_, _, text := f.do(signed(t, "TestState", testRequest(`{"Type":"Task","Resourc":"x","TimeoutSeconds":-1,"Foo":1,"End":true}`, ``)))
+	for _, problem := range []string{`did you mean \"Resource\"`, "TimeoutSeconds", "Foo"} {
+		if !strings.Contains(text, problem) {
+			t.Errorf("%s lacks the problem %s", text, problem)
+		}
+	}
 }
