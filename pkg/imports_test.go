@@ -235,7 +235,7 @@ func clients(services ...string) []string {
 // network or randomness. purity_test.go checks the parts of fmt, time and sync that do.
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha1", "crypto/sha256", "crypto/sha512", "embed",
-	"encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "html", "io", "iter", "maps", "math", "math/big",
+	"encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "html", "io", "iter", "maps", "math", "math/big", "net/url",
 	"path", "reflect", "regexp", "regexp/syntax", "slices", "strconv", "strings", "sync", "time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 

@@ -15,12 +15,11 @@ const isoPicture = "[Y0001]-[M01]-[D01]T[H01]:[m01]:[s01].[f001][Z01:01t]"
 // A component is a part of a picture of dates: a literal text, or a marker in brackets.
 type component struct {
 	literal  string
-	name     byte // 0 for a literal
-	named    bool // written as a name
-	letters  letterCase
-	maxWidth int // 0 for none
+	name     byte                // 0 for a literal
+	cased    func(string) string // sets the case of a name
+	maxWidth int                 // 0 for none
 	zulu     bool
-	integer  *integerFormat
+	integer  *integerFormat // nil for a name
 }
 
 // numericComponents have a number; of these F, M and x also have names.
@@ -65,7 +64,7 @@ func parseMarker(r *run, marker string) component {
 	if marker == "" {
 		r.fail("D3132", marker)
 	}
-	c := component{name: marker[0]}
+	c := component{name: marker[0], cased: strings.ToLower}
 	presentation, width := marker[1:], ""
 	if i := strings.LastIndexByte(presentation, ','); i >= 0 {
 		presentation, width = presentation[:i], presentation[i+1:]
@@ -85,12 +84,8 @@ func parseMarker(r *run, marker string) component {
 	}
 	c.zulu = modifier == 't'
 	switch {
-	case strings.HasPrefix(presentation, "Nn"):
-		c.named, c.letters = true, titleCase
-	case presentation[0] == 'N':
-		c.named, c.letters = true, upperCase
-	case presentation[0] == 'n':
-		c.named = true
+	case presentation[0]|' ' == 'n':
+		c.cased = casing(presentation)
 	case c.name == 'Z' || c.name == 'z':
 		c.integer = parseIntegerPicture(r, presentation)
 	case strings.IndexByte(numericComponents, c.name) >= 0:
@@ -107,7 +102,7 @@ func parseMarker(r *run, marker string) component {
 // fitYear sets how many digits of a year are written.
 func (c *component) fitYear() {
 	switch {
-	case c.name != 'Y' || c.integer.style != decimalStyle:
+	case c.name != 'Y' || c.integer.style != 0:
 		c.maxWidth = 0
 	case c.maxWidth > 0:
 		c.integer.mandatory = c.maxWidth
@@ -141,52 +136,26 @@ func formatDate(r *run, millis float64, picture, zone item) item {
 	}
 	t := time.UnixMilli(int64(millis)).UTC().Add(time.Duration(offset) * time.Minute)
 	var out strings.Builder
+	fields := fieldsOf(t)
 	for _, c := range parseDatePicture(r, text) {
-		out.WriteString(c.format(r, t, offset))
+		out.WriteString(c.format(r, fields, offset))
 	}
 	return out.String()
 }
 
-// fragment returns the number of a component of a date. Weeks belong to the year and the month of
-// their Thursday.
-func fragment(t time.Time, name byte) int {
-	const millisecond = int(time.Millisecond)
+// fieldsOf returns the numbers of the components of a date. Weeks belong to the year and the month
+// of their Thursday.
+func fieldsOf(t time.Time) map[byte]int {
 	weekday := (int(t.Weekday())+6)%7 + 1
 	thursday := t.AddDate(0, 0, int(time.Thursday)-weekday)
-	switch name {
-	case 'Y':
-		return t.Year()
-	case 'M':
-		return int(t.Month())
-	case 'D':
-		return t.Day()
-	case 'd':
-		return t.YearDay()
-	case 'F':
-		return weekday
-	case 'W':
-		return (thursday.YearDay()-1)/7 + 1
-	case 'w':
-		return (thursday.Day()-1)/7 + 1
-	case 'X':
-		return thursday.Year()
-	case 'x':
-		return int(thursday.Month())
-	case 'H':
-		return t.Hour()
-	case 'h':
-		return (t.Hour()+11)%12 + 1
-	case 'P':
-		return t.Hour() / 12
-	case 'm':
-		return t.Minute()
-	case 's':
-		return t.Second()
+	return map[byte]int{
+		'Y': t.Year(), 'M': int(t.Month()), 'D': t.Day(), 'd': t.YearDay(), 'F': weekday,
+		'X': thursday.Year(), 'x': int(thursday.Month()), 'W': (thursday.YearDay()-1)/7 + 1, 'w': (thursday.Day()-1)/7 + 1,
+		'H': t.Hour(), 'h': (t.Hour()+11)%12 + 1, 'P': t.Hour() / 12, 'm': t.Minute(), 's': t.Second(), 'f': t.Nanosecond() / int(time.Millisecond),
 	}
-	return t.Nanosecond() / millisecond
 }
 
-func (c *component) format(r *run, t time.Time, offset int) string {
+func (c *component) format(r *run, fields map[byte]int, offset int) string {
 	switch {
 	case c.name == 0:
 		return c.literal
@@ -197,21 +166,14 @@ func (c *component) format(r *run, t time.Time, offset int) string {
 	case strings.IndexByte(numericComponents+"P", c.name) < 0:
 		r.fail("D3132", string(c.name))
 	}
-	n := fragment(t, c.name)
-	if c.named || c.integer == nil {
+	n := fields[c.name]
+	if c.integer == nil {
 		names := c.names(r)
 		text := names[n%len(names)]
 		if c.maxWidth > 0 && len(text) > c.maxWidth {
 			text = text[:c.maxWidth]
 		}
-		switch c.letters {
-		case upperCase:
-			return strings.ToUpper(text)
-		case lowerCase:
-			return strings.ToLower(text)
-		case titleCase:
-		}
-		return text
+		return c.cased(text)
 	}
 	if c.name == 'Y' && c.maxWidth > 0 {
 		n %= int(math.Pow10(min(c.maxWidth, 9)))
@@ -220,23 +182,17 @@ func (c *component) format(r *run, t time.Time, offset int) string {
 }
 
 // names returns the names of a component. The number of a name is its index, modulo their count.
-func (c *component) names(r *run) (names []string) {
+func (c *component) names(r *run) []string {
 	switch c.name {
 	case 'F':
-		for d := time.Sunday; d <= time.Saturday; d++ {
-			names = append(names, d.String())
-		}
+		return strings.Fields("Sunday Monday Tuesday Wednesday Thursday Friday Saturday")
 	case 'M', 'x':
-		names = append(names, time.December.String())
-		for m := time.January; m < time.December; m++ {
-			names = append(names, m.String())
-		}
+		return strings.Fields("December January February March April May June July August September October November")
 	case 'P':
-		names = []string{"Am", "Pm"}
-	default:
-		r.fail("D3133", string(c.name))
+		return []string{"Am", "Pm"}
 	}
-	return names
+	r.fail("D3133", string(c.name))
+	return nil
 }
 
 func (c *component) formatZone(r *run, offset int) string {
@@ -251,14 +207,10 @@ func (c *component) formatZone(r *run, offset int) string {
 		sign = "GMT" + sign
 	}
 	hours, minutes := offset/60, offset%60
-	digits := 4
-	if c.integer != nil {
-		digits = c.integer.mandatory
-	}
 	switch {
-	case c.integer == nil || digits > 4:
+	case c.integer == nil || c.integer.mandatory > 4:
 		r.fail("D3134", nil)
-	case c.integer.regular > 0 || digits > 2:
+	case c.integer.regular > 0 || c.integer.mandatory > 2:
 		return sign + c.integer.format(r, float64(hours*100+minutes))
 	case minutes == 0:
 		return sign + c.integer.format(r, float64(hours))
@@ -431,7 +383,7 @@ func completeDate(r *run, found map[byte]int) {
 				found[name] = 1
 			}
 		default:
-			found[name] = fragment(time.UnixMilli(int64(r.now())).UTC(), name)
+			found[name] = fieldsOf(time.UnixMilli(int64(r.now())).UTC())[name]
 		}
 	}
 	if day, ok := found['d']; ok && names[1] == 'd' {

@@ -84,7 +84,7 @@ var messages = sync.OnceValue(func() map[string]string {
 		"T0410": "argument %v does not match the function's signature",
 		"T0411": "the context does not match the type of argument %v",
 		"T0412": "argument %v must be an array of one type",
-		"T1003": "a key of an object must be a text, not %v",
+		"T1003": "a key of an object must be a string, not: %v",
 		"T1005": "%v is not a function; write $%[1]v",
 		"T1006": "a call of something that is not a function",
 		"T1007": "%v is not a function to apply partially; write $%[1]v",

@@ -3,6 +3,7 @@ package jsonata
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -250,23 +251,21 @@ func (r *run) negate(n *node, in item, env *frame) item {
 	if x == nil {
 		return nil
 	}
+	return -n.operand(x, "D1002")
+}
+
+// operand returns the number that an operand is. Other operands fail, but not a missing one.
+func (n *node) operand(x item, code string) float64 {
 	f, ok := n.finite(x)
-	if !ok {
-		n.fail("D1002", nil)
+	if x != nil && !ok {
+		n.fail(code, n.name)
 	}
-	return -f
+	return f
 }
 
 func (r *run) arithmetic(n *node, in item, env *frame) item {
 	left, right := r.eval(n.lhs, in, env), r.eval(n.rhs, in, env)
-	a, leftOK := n.finite(left)
-	if left != nil && !leftOK {
-		n.fail("T2001", n.name)
-	}
-	b, rightOK := n.finite(right)
-	if right != nil && !rightOK {
-		n.fail("T2002", n.name)
-	}
+	a, b := n.operand(left, "T2001"), n.operand(right, "T2002")
 	if left == nil || right == nil {
 		return nil
 	}
@@ -301,15 +300,7 @@ func (r *run) comparison(n *node, in item, env *frame) item {
 		n.fail("T2009", n.name)
 	}
 	order := compare(left, right)
-	switch n.name {
-	case "<":
-		return value.Bool(order < 0)
-	case "<=":
-		return value.Bool(order <= 0)
-	case ">":
-		return value.Bool(order > 0)
-	}
-	return value.Bool(order >= 0)
+	return value.Bool(order < 0 && n.name[0] == '<' || order > 0 && n.name[0] == '>' || order == 0 && len(n.name) == len("<="))
 }
 
 // compare orders two numbers or two texts.
@@ -373,14 +364,13 @@ func (r *run) key(p pair, in item, env *frame) (string, bool) {
 	x := r.eval(p.key, in, env)
 	key, ok := textOf(x)
 	if x != nil && !ok {
-		p.key.fail("T1003", kindNames[kindOf(x)])
+		p.key.fail("T1003", kindName(x))
 	}
 	return key, ok
 }
 
-var kindNames = map[byte]string{
-	nothing: "nothing", null: "null", boolean: "a boolean", numeric: "a number", text: "a text", arrayKind: "an array", objKind: "an object",
-	funcKind: "a function",
+func kindName(x item) string {
+	return strings.Fields("null boolean number string array object function nothing")[strings.IndexByte("lbnsaofm", kindOf(x))]
 }
 
 // A bucket holds the rows with one key.

@@ -1,6 +1,7 @@
 package jsonata
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"regexp"
@@ -10,27 +11,10 @@ import (
 	"unicode"
 )
 
-type integerStyle uint8
-
-const (
-	decimalStyle integerStyle = iota
-	letterStyle
-	romanStyle
-	wordStyle
-)
-
-type letterCase uint8
-
-const (
-	lowerCase letterCase = iota
-	upperCase
-	titleCase
-)
-
 // integerFormat is how a picture writes whole numbers.
 type integerFormat struct {
-	style     integerStyle
-	letters   letterCase
+	style     byte                // 'a' for letters, 'i' for Roman numerals, 'w' for words, 0 for digits
+	cased     func(string) string // sets the case of letters; nil for digits
 	ordinal   bool
 	zero      rune // of decimal digits
 	mandatory int
@@ -61,13 +45,9 @@ func parseIntegerPicture(r *run, text string) *integerFormat {
 		f.ordinal = strings.HasPrefix(text[i+1:], "o")
 		text = text[:i]
 	}
-	styles := map[string]integerFormat{
-		"A": {style: letterStyle, letters: upperCase}, "a": {style: letterStyle},
-		"I": {style: romanStyle, letters: upperCase}, "i": {style: romanStyle},
-		"W": {style: wordStyle, letters: upperCase}, "Ww": {style: wordStyle, letters: titleCase}, "w": {style: wordStyle},
-	}
-	if named, ok := styles[text]; ok {
-		f.style, f.letters = named.style, named.letters
+	switch text {
+	case "A", "a", "I", "i", "W", "Ww", "w":
+		f.style, f.cased = text[0]|' ', casing(text)
 		return f
 	}
 	f.readDigits(r, []rune(text))
@@ -86,8 +66,8 @@ func parseIntegerPicture(r *run, text string) *integerFormat {
 }
 
 func (f *integerFormat) readDigits(r *run, picture []rune) {
-	for i := len(picture) - 1; i >= 0; i-- {
-		switch c := picture[i]; {
+	for _, c := range slices.Backward(picture) {
+		switch {
 		case c == '#':
 			f.optional++
 		case unicode.Is(unicode.Nd, c):
@@ -101,6 +81,18 @@ func (f *integerFormat) readDigits(r *run, picture []rune) {
 			f.groups = append(f.groups, groupMark{f.mandatory + f.optional, c})
 		}
 	}
+}
+
+// casing returns the function that sets the case that a presentation has, as Ww, W and w.
+func casing(presentation string) func(string) string {
+	lower := presentation[0] | ' '
+	switch {
+	case lower == presentation[0]:
+		return strings.ToLower
+	case len(presentation) > 1 && presentation[1] == lower:
+		return title
+	}
+	return strings.ToUpper
 }
 
 // zeroOf returns the zero of the script that a digit belongs to. The digits of a script are ten
@@ -123,23 +115,19 @@ func (f *integerFormat) format(r *run, n float64) string {
 	size := math.Abs(n)
 	var text string
 	switch f.style {
-	case letterStyle:
+	case 'a':
 		text = letters(size)
-	case romanStyle:
+	case 'i':
 		r.spend(whole(size / 1000))
 		text = roman(size)
-	case wordStyle:
+	case 'w':
 		text = words(size, f.ordinal, "", "")
-	case decimalStyle:
+	default:
 		r.write(f.mandatory)
 		text = f.decimal(size)
 	}
-	switch f.letters {
-	case upperCase:
-		text = strings.ToUpper(text)
-	case titleCase:
-		text = title(text)
-	case lowerCase:
+	if f.cased != nil {
+		text = f.cased(text)
 	}
 	if n < 0 {
 		return "-" + text
@@ -162,51 +150,39 @@ func title(text string) string {
 func (f *integerFormat) decimal(n float64) string {
 	digits := strconv.FormatFloat(n, 'f', 0, 64)
 	digits = strings.Repeat("0", max(f.mandatory-len(digits), 0)) + digits
-	zero := f.zero
-	if zero == 0 {
-		zero = '0'
-	}
-	var out strings.Builder
-	for i := range len(digits) {
-		if behind := len(digits) - i; i > 0 {
-			f.writeMark(&out, behind)
+	text := script(digits, cmp.Or(f.zero, '0'), func(i int) (marks string) {
+		switch behind := len(digits) - i; {
+		case i == 0:
+		case f.regular == 0:
+			for _, g := range f.groups {
+				if g.behind == behind {
+					marks += string(g.mark)
+				}
+			}
+		case behind%f.regular == 0:
+			return string(f.groups[0].mark)
 		}
-		out.WriteRune(zero + rune(digits[i]-'0'))
+		return marks
+	})
+	if !f.ordinal {
+		return text
 	}
-	if f.ordinal {
-		out.WriteString(ordinalSuffix(digits))
+	end := len(digits)
+	last := digits[end-1] - '0'
+	if last < 1 || last > 3 || end > 1 && digits[end-2] == '1' {
+		return text + "th"
+	}
+	return text + [...]string{"st", "nd", "rd"}[last-1]
+}
+
+// script writes decimal digits in the script of a zero. Mark returns the separators before a digit.
+func script(digits string, zero rune, mark func(i int) string) string {
+	var out strings.Builder
+	for i, c := range digits {
+		out.WriteString(mark(i))
+		out.WriteRune(zero + c - '0')
 	}
 	return out.String()
-}
-
-func (f *integerFormat) writeMark(out *strings.Builder, behind int) {
-	if f.regular > 0 {
-		if behind%f.regular == 0 {
-			out.WriteRune(f.groups[0].mark)
-		}
-		return
-	}
-	for _, g := range f.groups {
-		if g.behind == behind {
-			out.WriteRune(g.mark)
-		}
-	}
-}
-
-func ordinalSuffix(digits string) string {
-	n := len(digits)
-	if n > 1 && digits[n-2] == '1' {
-		return "th"
-	}
-	switch digits[n-1] {
-	case '1':
-		return "st"
-	case '2':
-		return "nd"
-	case '3':
-		return "rd"
-	}
-	return "th"
 }
 
 const alphabet = 26
@@ -341,17 +317,16 @@ func libParseInteger(r *run, args []item) item {
 // pattern returns the regular expression of the numbers that the format writes.
 func (f *integerFormat) pattern(r *run) string {
 	switch f.style {
-	case letterStyle:
+	case 'a':
 		return "[a-z]+"
-	case romanStyle:
+	case 'i':
 		return "[mdclxvi]+"
-	case wordStyle:
+	case 'w':
 		r.spend(wordSteps)
 		all := slices.Sorted(maps.Keys(wordValues()))
 		slices.Reverse(all) // "sixty" before "six"
 		all = append(all, "and", "[-, ]")
 		return "(?:" + strings.Join(all, "|") + ")+"
-	case decimalStyle:
 	}
 	digits := string([]rune{'[', f.zero, '-', f.zero + 9})
 	if f.width > 0 {
@@ -370,14 +345,14 @@ func (f *integerFormat) pattern(r *run) string {
 func (f *integerFormat) parse(text string) float64 {
 	n := 0.0
 	switch f.style {
-	case wordStyle:
+	case 'w':
 		return numberOfWords(text)
-	case letterStyle:
+	case 'a':
 		for _, c := range strings.ToLower(text) {
 			n = n*alphabet + float64(c-'a'+1)
 		}
 		return n
-	case romanStyle:
+	case 'i':
 		rest := strings.ToLower(text)
 		for _, part := range romans {
 			for strings.HasPrefix(rest, part.text) {
@@ -386,7 +361,6 @@ func (f *integerFormat) parse(text string) float64 {
 			}
 		}
 		return n
-	case decimalStyle:
 	}
 	digits := strings.Map(func(c rune) rune {
 		if c >= f.zero && c <= f.zero+9 {

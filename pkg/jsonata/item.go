@@ -17,8 +17,8 @@ import (
 //	*array, *object  constructed, or results of a path
 //	*function        a lambda, a function of the library, a regular expression
 //
-// Two more are internal: *tuples are the results of a path with bound variables, and a *tailCall is
-// a call that the caller of a lambda continues.
+// Two more are internal: *rows are the results of a path with bound variables, and a *tailCall is a
+// call that the caller of a lambda continues.
 type item = any
 
 // array is a constructed array or a sequence. Its items do not change after it left its
@@ -254,26 +254,18 @@ func (l list) appendTo(items []item) []item {
 
 // truth returns the boolean of x; nothing is false.
 func (r *run) truth(x item) bool {
-	switch x := x.(type) {
-	case float64:
-		return x != 0
-	case string:
-		return x != ""
-	case *object:
-		return len(x.keys) > 0
-	case value.Value:
-		switch x.Kind() {
-		case value.KindBool:
-			return x.IsTrue()
-		case value.KindString:
-			return x.Text() != ""
-		case value.KindObject:
-			return x.Len() > 0
-		case value.KindNumber:
-			f, _ := numberOf(x)
-			return f != 0
-		case value.KindArray, value.KindNull, value.KindMissing:
-		}
+	switch kindOf(x) {
+	case boolean:
+		v, _ := x.(value.Value)
+		return v.IsTrue()
+	case numeric:
+		f, _ := numberOf(x)
+		return f != 0
+	case text:
+		s, _ := textOf(x)
+		return s != ""
+	case objKind:
+		return memberCount(x) > 0
 	}
 	l, _ := listOf(x)
 	r.enter()

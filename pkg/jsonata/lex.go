@@ -2,8 +2,10 @@ package jsonata
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -60,7 +62,13 @@ func (l *lexer) next(afterOperand bool) token {
 		l.at += end + len("``")
 		return token{kind: nameToken, text: l.text[start+1 : l.at-1], pos: start}
 	case c >= '0' && c <= '9':
-		return l.number()
+		number := numberForm().FindString(l.text[start:])
+		f, _ := strconv.ParseFloat(number, 64) // is a number
+		if math.IsInf(f, 0) {
+			fail(start, "S0102", number)
+		}
+		l.at += len(number)
+		return token{kind: literalToken, value: f, pos: start}
 	}
 	if op := l.operator(); op != "" {
 		l.at += len(op)
@@ -129,44 +137,12 @@ func (l *lexer) name() token {
 	return t
 }
 
-func (l *lexer) number() token {
-	start := l.at
-	digits := func() (n int) {
-		for ; l.at < len(l.text) && isDigit(l.text[l.at]); l.at++ {
-			n++
-		}
-		return n
-	}
-	if l.text[l.at] == '0' {
-		l.at++
-	} else {
-		digits()
-	}
-	// A dot or an exponent without digits behind it is not of the number: 1..3 is a range.
-	if end := l.at; l.accept(".") && digits() == 0 {
-		l.at = end
-	}
-	if end := l.at; l.accept("eE") {
-		if l.accept("+-"); digits() == 0 {
-			l.at = end
-		}
-	}
-	f, _ := strconv.ParseFloat(l.text[start:l.at], 64) // is a number
-	if math.IsInf(f, 0) {
-		fail(start, "S0102", l.text[start:l.at])
-	}
-	return token{kind: literalToken, value: f, pos: start}
-}
+// numberForm leaves out a dot or an exponent without digits behind it: 1..3 is a range.
+var numberForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`)
+})
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func (l *lexer) accept(any string) bool {
-	ok := l.at < len(l.text) && strings.IndexByte(any, l.text[l.at]) >= 0
-	if ok {
-		l.at++
-	}
-	return ok
-}
 
 func (l *lexer) quoted(quote byte) string {
 	start := l.at
@@ -246,7 +222,8 @@ func (l *lexer) regex() token {
 			}
 			l.at++
 			flags := l.at
-			for l.accept("im") {
+			for l.at < len(l.text) && (l.text[l.at] == 'i' || l.text[l.at] == 'm') {
+				l.at++
 			}
 			return token{kind: regexToken, value: l.compile(start, pattern, l.text[flags:l.at]), pos: start}
 		}

@@ -39,17 +39,18 @@ func Functions() []string { return slices.Sorted(maps.Keys(library())) }
 func sig(text string) *signature { return parseSignature(0, text) }
 
 func scalarFunctions() map[string]function {
+	add := func(a, b float64) float64 { return a + b }
 	return map[string]function{
-		"sum":     {sig: sig("<a<n>:n>"), native: libSum},
+		"sum":     {sig: sig("<a<n>:n>"), native: fold(add, func(sum float64, _ int) item { return sum })},
 		"count":   {sig: sig("<a:n>"), native: libCount, always: true},
-		"max":     {sig: sig("<a<n>:n>"), native: extreme(math.Max)},
-		"min":     {sig: sig("<a<n>:n>"), native: extreme(math.Min)},
-		"average": {sig: sig("<a<n>:n>"), native: libAverage},
+		"max":     {sig: sig("<a<n>:n>"), native: fold(math.Max, extremum)},
+		"min":     {sig: sig("<a<n>:n>"), native: fold(math.Min, extremum)},
+		"average": {sig: sig("<a<n>:n>"), native: fold(add, func(sum float64, n int) item { return extremum(sum/float64(n), n) })},
 
 		"string":             {sig: sig("<x-b?:s>"), native: libString, arity: 1},
 		"substring":          {sig: sig("<s-nn?:s>"), native: libSubstring},
-		"substringBefore":    {sig: sig("<s-s:s>"), native: libSubstringBefore},
-		"substringAfter":     {sig: sig("<s-s:s>"), native: libSubstringAfter},
+		"substringBefore":    {sig: sig("<s-s:s>"), native: cutText(false)},
+		"substringAfter":     {sig: sig("<s-s:s>"), native: cutText(true)},
 		"lowercase":          {sig: sig("<s-:s>"), native: ofText(strings.ToLower)},
 		"uppercase":          {sig: sig("<s-:s>"), native: ofText(strings.ToUpper)},
 		"length":             {sig: sig("<s-:n>"), native: libLength},
@@ -83,7 +84,7 @@ func scalarFunctions() map[string]function {
 		"boolean": {sig: sig("<x-:b>"), native: func(r *run, args []item) item { return value.Bool(r.truth(args[0])) }},
 		"not":     {sig: sig("<x-:b>"), native: func(r *run, args []item) item { return value.Bool(!r.truth(args[0])) }},
 		"exists":  {sig: sig("<x:b>"), native: func(_ *run, args []item) item { return value.Bool(args[0] != nil) }, always: true},
-		"type":    {sig: sig("<x:s>"), native: libType},
+		"type":    {sig: sig("<x:s>"), native: func(_ *run, args []item) item { return kindName(args[0]) }},
 
 		"now":        {sig: sig("<s?s?:s>"), native: libNow, always: true},
 		"millis":     {sig: sig("<:n>"), native: libMillis, always: true},
@@ -94,17 +95,17 @@ func scalarFunctions() map[string]function {
 
 func structureFunctions() map[string]function {
 	return map[string]function{
-		"map":    {sig: sig("<af>"), native: libMap},
+		"map":    {sig: sig("<af>"), native: libEach},
 		"filter": {sig: sig("<af>"), native: libFilter},
 		"single": {sig: sig("<af?>"), native: libSingle},
 		"reduce": {sig: sig("<afj?:j>"), native: libReduce},
 		"sift":   {sig: sig("<o-f?:o>"), native: libSift},
 		"each":   {sig: sig("<o-f:a>"), native: libEach},
-		"sort":   {sig: sig("<af?:a>"), native: libSort},
+		"sort":   {sig: sig("<af?:a>"), native: reordered(libSort)},
 
 		"append":   {sig: sig("<xx:a>"), native: libAppend, always: true},
-		"reverse":  {sig: sig("<a:a>"), native: libReverse},
-		"shuffle":  {sig: sig("<a:a>"), native: libShuffle},
+		"reverse":  {sig: sig("<a:a>"), native: reordered(func(_ *run, items, _ []item) []item { slices.Reverse(items); return items })},
+		"shuffle":  {sig: sig("<a:a>"), native: reordered(libShuffle)},
 		"distinct": {sig: sig("<x:x>"), native: libDistinct},
 		"zip":      {sig: sig("<a+>"), native: libZip, always: true},
 
@@ -134,24 +135,6 @@ func ofNumber(f func(float64) float64) func(r *run, args []item) item {
 		x, _ := numberOf(args[0])
 		return f(x)
 	}
-}
-
-func libType(_ *run, args []item) item {
-	switch kindOf(args[0]) {
-	case null:
-		return "null"
-	case boolean:
-		return "boolean"
-	case numeric:
-		return "number"
-	case text:
-		return "string"
-	case arrayKind:
-		return "array"
-	case objKind:
-		return "object"
-	}
-	return "function"
 }
 
 func libError(r *run, args []item) item {

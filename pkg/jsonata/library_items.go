@@ -1,47 +1,33 @@
 package jsonata
 
 import (
+	"iter"
 	"math"
 	"slices"
 )
 
-// numbersOf calls visit with the numbers of an array that the signature has checked.
-func (r *run) numbersOf(x item, visit func(float64)) int {
-	l := itemsOf(x)
-	r.spend(l.len())
-	for i := range l.len() {
-		f, _ := numberOf(l.at(i))
-		visit(f)
+// fold returns the function that joins the numbers of an array, which the signature has checked.
+func fold(join func(a, b float64) float64, finish func(joined float64, count int) item) func(r *run, args []item) item {
+	return func(r *run, args []item) item {
+		l := itemsOf(args[0])
+		r.spend(l.len())
+		joined := 0.0
+		for i := range l.len() {
+			f, _ := numberOf(l.at(i))
+			if i > 0 {
+				f = join(joined, f)
+			}
+			joined = f
+		}
+		return finish(joined, l.len())
 	}
-	return l.len()
 }
 
-func libSum(r *run, args []item) item {
-	sum := 0.0
-	r.numbersOf(args[0], func(f float64) { sum += f })
-	return sum
-}
-
-func libAverage(r *run, args []item) item {
-	sum := 0.0
-	n := r.numbersOf(args[0], func(f float64) { sum += f })
-	if n == 0 {
+func extremum(f float64, count int) item {
+	if count == 0 {
 		return nil
 	}
-	return sum / float64(n)
-}
-
-func extreme(choose func(a, b float64) float64) func(r *run, args []item) item {
-	return func(r *run, args []item) item {
-		var best item
-		r.numbersOf(args[0], func(f float64) {
-			if so, ok := best.(float64); ok {
-				f = choose(so, f)
-			}
-			best = f
-		})
-		return best
-	}
+	return f
 }
 
 func libCount(_ *run, args []item) item {
@@ -51,20 +37,38 @@ func libCount(_ *run, args []item) item {
 	return float64(itemsOf(args[0]).len())
 }
 
-func libMap(r *run, args []item) item {
-	l, results := itemsOf(args[0]), sequenceOf()
-	for i := range l.len() {
-		if x := r.call(args[1], l.at(i), float64(i), args[0]); x != nil {
-			results.items = append(results.items, x)
+// entries returns the items of an array with their positions, or the members of an object.
+func entries(x item) iter.Seq2[item, item] {
+	return func(yield func(key, x item) bool) {
+		l, _ := listOf(x)
+		for i := range l.len() {
+			if !yield(float64(i), l.at(i)) {
+				return
+			}
+		}
+		for key, inner := range membersOf(x) {
+			if !yield(key, inner) {
+				return
+			}
+		}
+	}
+}
+
+// libEach serves $map and $each.
+func libEach(r *run, args []item) item {
+	results := sequenceOf()
+	for key, x := range entries(args[0]) {
+		if result := r.call(args[1], x, key, args[0]); result != nil {
+			results.items = append(results.items, result)
 		}
 	}
 	return results
 }
 
 func libFilter(r *run, args []item) item {
-	l, results := itemsOf(args[0]), sequenceOf()
-	for i := range l.len() {
-		if x := l.at(i); r.truth(r.call(args[1], x, float64(i), args[0])) {
+	results := sequenceOf()
+	for key, x := range entries(args[0]) {
+		if r.truth(r.call(args[1], x, key, args[0])) {
 			results.items = append(results.items, x)
 		}
 	}
@@ -73,21 +77,16 @@ func libFilter(r *run, args []item) item {
 
 func libSingle(r *run, args []item) item {
 	l := itemsOf(args[0])
-	var found item
-	for i := range l.len() {
-		x := l.at(i)
-		if args[1] != nil && !r.truth(r.call(args[1], x, float64(i), args[0])) {
-			continue
-		}
-		if found != nil {
-			r.fail("D3138", nil)
-		}
-		found = x
+	if args[1] != nil {
+		l, _ = listOf(libFilter(r, args))
 	}
-	if found == nil {
+	if l.len() > 1 {
+		r.fail("D3138", nil)
+	}
+	if l.len() == 0 {
 		r.fail("D3139", nil)
 	}
-	return found
+	return l.at(0)
 }
 
 func libReduce(r *run, args []item) item {
@@ -117,23 +116,19 @@ func libSift(r *run, args []item) item {
 	return made
 }
 
-func libEach(r *run, args []item) item {
-	results := sequenceOf()
-	for key, x := range membersOf(args[0]) {
-		if result := r.call(args[1], x, key, args[0]); result != nil {
-			results.items = append(results.items, result)
+// reordered returns the function that changes the order of the items of an array.
+func reordered(change func(r *run, items, args []item) []item) func(r *run, args []item) item {
+	return func(r *run, args []item) item {
+		l := itemsOf(args[0])
+		if l.len() < 2 {
+			return args[0]
 		}
+		r.spend(l.len())
+		return &array{items: change(r, l.appendTo(nil), args)}
 	}
-	return results
 }
 
-func libSort(r *run, args []item) item {
-	l := itemsOf(args[0])
-	if l.len() < 2 {
-		return args[0]
-	}
-	r.spend(l.len())
-	items := l.appendTo(nil)
+func libSort(r *run, items, args []item) []item {
 	after := func(a, b item) bool { return r.truth(r.call(args[1], a, b)) }
 	if args[1] == nil {
 		kind := kindOf(items[0])
@@ -144,7 +139,15 @@ func libSort(r *run, args []item) item {
 		}
 		after = func(a, b item) bool { r.spend(1); return compare(a, b) > 0 }
 	}
-	return &array{items: r.mergeSort(items, after)}
+	return r.mergeSort(items, after)
+}
+
+func libShuffle(r *run, items, _ []item) []item {
+	for i := len(items) - 1; i > 0; i-- {
+		j := int(r.random() * float64(i+1))
+		items[i], items[j] = items[j], items[i]
+	}
+	return items
 }
 
 func libAppend(r *run, args []item) item {
@@ -155,33 +158,6 @@ func libAppend(r *run, args []item) item {
 		return args[0]
 	}
 	return r.joined(list{items: args[:2]})
-}
-
-func libReverse(r *run, args []item) item {
-	l := itemsOf(args[0])
-	if l.len() < 2 {
-		return args[0]
-	}
-	r.spend(l.len())
-	made := &array{items: make([]item, l.len())}
-	for i := range made.items {
-		made.items[i] = l.at(l.len() - 1 - i)
-	}
-	return made
-}
-
-func libShuffle(r *run, args []item) item {
-	l := itemsOf(args[0])
-	if l.len() < 2 {
-		return args[0]
-	}
-	r.spend(l.len())
-	items := l.appendTo(nil)
-	for i := len(items) - 1; i > 0; i-- {
-		j := int(r.random() * float64(i+1))
-		items[i], items[j] = items[j], items[i]
-	}
-	return &array{items: items}
 }
 
 func (r *run) random() float64 {
@@ -206,22 +182,20 @@ func libDistinct(r *run, args []item) item {
 	for i := range l.len() {
 		r.spend(1)
 		x := l.at(i)
-		var key any
-		if f, ok := numberOf(x); ok {
-			key = f
-		} else if s, ok := textOf(x); ok {
-			key = s
+		var key item // of numbers and texts
+		switch kindOf(x) {
+		case numeric:
+			key, _ = numberOf(x)
+		case text:
+			key, _ = textOf(x)
 		}
-		if key != nil {
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-		} else {
-			if slices.ContainsFunc(others, func(other item) bool { return r.equal(other, x) }) {
-				continue
-			}
+		switch {
+		case seen[key], key == nil && slices.ContainsFunc(others, func(other item) bool { return r.equal(other, x) }):
+			continue
+		case key == nil:
 			others = append(others, x)
+		default:
+			seen[key] = true
 		}
 		made.items = append(made.items, x)
 	}

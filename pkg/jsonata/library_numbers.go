@@ -3,13 +3,17 @@ package jsonata
 import (
 	"math"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/waitless/waitless/pkg/value"
+	"sync"
 )
 
+// decimalForm is the form of decimal numbers in texts. They may have leading zeros.
+var decimalForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`) })
+
+// libNumber reads a decimal number, or an integer in base 2, 8 or 16 with its prefix.
 func libNumber(r *run, args []item) item {
 	if f, ok := numberOf(args[0]); ok {
 		return f
@@ -21,36 +25,20 @@ func libNumber(r *run, args []item) item {
 		}
 		return 0.0
 	}
-	f, ok := parseNumber(s)
-	if !ok {
+	var f float64
+	var err error
+	if len(s) > 2 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0 {
+		var n uint64
+		n, err = strconv.ParseUint(s, 0, 64)
+		f, ok = float64(n), !strings.Contains(s, "_")
+	} else {
+		f, err = strconv.ParseFloat(s, 64)
+		ok = decimalForm().MatchString(s)
+	}
+	if !ok || err != nil {
 		r.fail("D3030", strconv.Quote(s))
 	}
 	return f
-}
-
-// parseNumber reads a decimal number, which may have leading zeros, or an integer in base 2, 8 or
-// 16 with its prefix.
-func parseNumber(s string) (float64, bool) {
-	if len(s) > 2 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0 {
-		n, err := strconv.ParseUint(s, 0, 64)
-		return float64(n), err == nil && !strings.Contains(s, "_")
-	}
-	unsigned, negative := strings.CutPrefix(s, "-")
-	if unsigned == "" || !isDigit(unsigned[0]) {
-		return 0, false
-	}
-	unsigned = strings.TrimLeft(unsigned, "0")
-	if unsigned == "" || !isDigit(unsigned[0]) {
-		unsigned = "0" + unsigned
-	}
-	if _, ok := value.Number(unsigned); !ok {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(unsigned, 64)
-	if negative {
-		f = -f
-	}
-	return f, err == nil
 }
 
 func libRound(_ *run, args []item) item {
@@ -296,12 +284,19 @@ func (p *picture) format(f float64, s pictureSymbols) string {
 	integer, fraction = strings.TrimLeft(integer, "0"), strings.TrimRight(fraction, "0")
 	integer = strings.Repeat("0", max(p.minInteger-len(integer), 0)) + integer
 	fraction += strings.Repeat("0", max(p.minFraction-len(fraction), 0))
-	out := s.digits(integer, func(i int) bool {
+	zero := []rune(s.zero)[0]
+	mark := func(separated bool) string {
+		if separated {
+			return s.group
+		}
+		return ""
+	}
+	out := script(integer, zero, func(i int) string {
 		behind := len(integer) - i
-		return i > 0 && (p.regular > 0 && behind%p.regular == 0 || p.regular == 0 && slices.Contains(p.integerGroups, behind))
+		return mark(i > 0 && (p.regular > 0 && behind%p.regular == 0 || p.regular == 0 && slices.Contains(p.integerGroups, behind)))
 	})
 	if p.hasPoint && fraction != "" {
-		out += s.point + s.digits(fraction, func(i int) bool { return slices.Contains(p.fractionGroups, i) })
+		out += s.point + script(fraction, zero, func(i int) string { return mark(slices.Contains(p.fractionGroups, i)) })
 	}
 	if p.minExponent > 0 {
 		out += s.exponent
@@ -310,20 +305,7 @@ func (p *picture) format(f float64, s pictureSymbols) string {
 			exponent = -exponent
 		}
 		text := strconv.Itoa(exponent)
-		out += s.digits(strings.Repeat("0", max(p.minExponent-len(text), 0))+text, func(int) bool { return false })
+		out += script(strings.Repeat("0", max(p.minExponent-len(text), 0))+text, zero, func(int) string { return "" })
 	}
 	return out
-}
-
-// digits writes decimal digits in the script of the picture, with separators.
-func (s *pictureSymbols) digits(text string, separated func(i int) bool) string {
-	zero := []rune(s.zero)[0]
-	var out strings.Builder
-	for i := range len(text) {
-		if separated(i) {
-			out.WriteString(s.group)
-		}
-		out.WriteRune(zero + rune(text[i]-'0'))
-	}
-	return out.String()
 }

@@ -1,8 +1,11 @@
 package jsonata
 
 import (
+	"cmp"
 	"encoding/base64"
+	"fmt"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -11,29 +14,25 @@ import (
 )
 
 func libString(r *run, args []item) item {
-	indent := ""
+	line := ""
 	if len(args) > 1 && r.truth(args[1]) {
-		indent = "  "
+		line = "\n"
 	}
-	return r.stringOf(args[0], indent)
+	return r.stringOf(args[0], line)
 }
 
-// stringOf returns the text of any value, as $string does.
-func (r *run) stringOf(x item, indent string) string {
-	switch kindOf(x) {
-	case text:
-		s, _ := textOf(x)
+// stringOf returns the text of any value, as $string does. The line is "\n" for indented JSON.
+func (r *run) stringOf(x item, line string) string {
+	if s, ok := textOf(x); ok {
 		return s
-	case nothing, funcKind:
-		return ""
-	case numeric:
-		if f, _ := numberOf(x); math.IsInf(f, 0) || math.IsNaN(f) {
-			r.fail("D3001", nil)
-		}
 	}
-	w := writer{r: r, indent: indent}
-	w.value(x, 1)
-	return string(w.out)
+	if x == nil || kindOf(x) == funcKind {
+		return ""
+	}
+	if f, ok := numberOf(x); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
+		r.fail("D3001", nil)
+	}
+	return string(r.appendText(nil, x, line))
 }
 
 // finite returns a number that has JSON.
@@ -45,77 +44,62 @@ func (r *run) finite(x item) float64 {
 	return f
 }
 
-// writer renders JSON with numbers of 15 digits, in the order of the members.
-type writer struct {
-	r      *run
-	out    []byte
-	indent string
-}
-
-func (w *writer) value(x item, level int) {
-	w.r.enter()
-	defer w.r.leave()
-	w.r.spend(1)
-	before := len(w.out)
+// appendText writes JSON with numbers of 15 digits, in the order of the members. The line is a line
+// feed with the indentation, or "".
+func (r *run) appendText(out []byte, x item, line string) []byte {
+	r.enter()
+	defer r.leave()
+	r.spend(1)
+	if len(out) > r.sizeLimit {
+		r.write(len(out))
+	}
+	before, inside := len(out), line
+	if line != "" {
+		inside += "  "
+	}
 	switch kindOf(x) {
 	case numeric:
-		const digits = 15                                                                           // of the texts of numbers
-		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(w.r.finite(x), 'e', digits-1, 64), 64) // is a number
-		w.out = append(w.out, numberText(rounded)...)
-	case text:
-		s, _ := textOf(x)
-		w.out = value.String(s).AppendJSON(w.out)
+		const digits = 15                                                                         // of the texts of numbers
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(r.finite(x), 'e', digits-1, 64), 64) // is a number
+		out = append(out, numberText(rounded)...)
 	case arrayKind:
 		l, _ := listOf(x)
-		w.enclosed('[', ']', l.len(), level, func(yield func()) {
-			for i := range l.len() {
-				yield()
-				w.value(l.at(i), level+1)
+		out = append(out, '[')
+		for i := range l.len() {
+			if i > 0 {
+				out = append(out, ',')
 			}
-		})
+			out = r.appendText(append(out, inside...), l.at(i), inside)
+		}
+		if l.len() > 0 {
+			out = append(out, line...)
+		}
+		return append(out, ']')
 	case objKind:
-		w.enclosed('{', '}', memberCount(x), level, func(yield func()) {
-			for key, inner := range membersOf(x) {
-				yield()
-				w.out = append(value.String(key).AppendJSON(w.out), ':')
-				if w.indent != "" {
-					w.out = append(w.out, ' ')
-				}
-				w.value(inner, level+1)
+		out = append(out, '{')
+		colon := ": "[:min(1+len(line), 2)]
+		for key, inner := range membersOf(x) {
+			if len(out) > before+1 {
+				out = append(out, ',')
 			}
-		})
+			out = value.String(key).AppendJSON(append(out, inside...))
+			out = r.appendText(append(out, colon...), inner, inside)
+		}
+		if memberCount(x) > 0 {
+			out = append(out, line...)
+		}
+		return append(out, '}')
 	case funcKind, nothing:
-		w.out = append(w.out, `""`...)
+		out = append(out, `""`...)
 	default:
 		v, _ := x.(value.Value)
-		w.out = v.AppendJSON(w.out)
-	}
-	if kind := kindOf(x); kind != arrayKind && kind != objKind {
-		w.r.write(len(w.out) - before)
-	}
-	if len(w.out) > w.r.sizeLimit {
-		w.r.write(len(w.out))
-	}
-}
-
-// enclosed writes the parts of an array or an object; they call next before each.
-func (w *writer) enclosed(open, end byte, count, level int, parts func(next func())) {
-	w.out = append(w.out, open)
-	line := func(level int) {
-		if w.indent != "" && count > 0 {
-			w.out = append(append(w.out, '\n'), strings.Repeat(w.indent, level)...)
+		if s, ok := textOf(x); ok {
+			v = value.String(s)
 		}
+		out = v.AppendJSON(out)
 	}
-	first := true
-	parts(func() {
-		if !first {
-			w.out = append(w.out, ',')
-		}
-		first = false
-		line(level)
-	})
-	line(level - 1)
-	w.out = append(w.out, end)
+	r.write(len(out) - before)
+	return out
 }
 
 // whole returns a number as an int that positions and lengths can have.
@@ -134,7 +118,8 @@ func libLength(r *run, args []item) item {
 func libSubstring(r *run, args []item) item {
 	s, _ := textOf(args[0])
 	r.read(len(s))
-	length := utf8.RuneCountInString(s)
+	characters := []rune(s)
+	length := len(characters)
 	start, end := whole(args[1]), length
 	if start < 0 {
 		start = max(start+length, 0)
@@ -143,58 +128,34 @@ func libSubstring(r *run, args []item) item {
 		f, _ := numberOf(args[2])
 		end = start + max(whole(math.Ceil(f)), 0)
 	}
-	return runes(s, min(start, length), min(end, length))
+	return string(characters[min(start, length):max(min(start, length), min(end, length))])
 }
 
-// runes returns the characters from start to before end.
-func runes(s string, start, end int) string {
-	if start >= end {
-		return ""
-	}
-	offset := func(s string, n int) int {
-		for i := range s {
-			if n == 0 {
-				return i
-			}
-			n--
+// cutText returns the function of the text before or after a separator.
+func cutText(after bool) func(r *run, args []item) item {
+	return func(r *run, args []item) item {
+		s, _ := textOf(args[0])
+		separator, _ := textOf(args[1])
+		r.read(len(s))
+		before, rest, found := strings.Cut(s, separator)
+		if found && after {
+			return rest
 		}
-		return len(s)
+		return before
 	}
-	s = s[offset(s, start):]
-	return s[:offset(s, end-start)]
-}
-
-func libSubstringBefore(r *run, args []item) item {
-	s, _ := textOf(args[0])
-	separator, _ := textOf(args[1])
-	r.read(len(s))
-	before, _, _ := strings.Cut(s, separator)
-	return before
-}
-
-func libSubstringAfter(r *run, args []item) item {
-	s, _ := textOf(args[0])
-	separator, _ := textOf(args[1])
-	r.read(len(s))
-	if _, after, found := strings.Cut(s, separator); found {
-		return after
-	}
-	return s
 }
 
 func libPad(r *run, args []item) item {
 	s, _ := textOf(args[0])
 	with, _ := textOf(args[2])
-	if with == "" {
-		with = " "
-	}
+	with = cmp.Or(with, " ")
 	width, _ := numberOf(args[1])
 	missing := whole(math.Abs(width)) - utf8.RuneCountInString(s)
 	if missing <= 0 {
 		return s
 	}
 	r.write(len(s) + missing*len(with))
-	padding := runes(strings.Repeat(with, missing), 0, missing)
+	padding := string([]rune(strings.Repeat(with, missing))[:missing])
 	if width < 0 {
 		return padding + s
 	}
@@ -377,51 +338,32 @@ const (
 )
 
 func encodeURL(plain string) func(r *run, args []item) item {
+	pairs := []string{"+", "%20"}
+	for _, c := range plain {
+		pairs = append(pairs, fmt.Sprintf("%%%02X", c), string(c))
+	}
+	restore := strings.NewReplacer(pairs...)
 	return func(r *run, args []item) item {
 		s, _ := textOf(args[0])
 		r.write(3 * len(s))
-		var out strings.Builder
-		for i := range len(s) {
-			c := s[i]
-			if isDigit(c) || c|' ' >= 'a' && c|' ' <= 'z' || strings.IndexByte(plain, c) >= 0 {
-				out.WriteByte(c)
-			} else {
-				const digits = "0123456789ABCDEF"
-				out.Write([]byte{'%', digits[c>>4], digits[c&15]})
-			}
-		}
-		return out.String()
+		return restore.Replace(url.QueryEscape(s))
 	}
 }
 
 // decodeURL decodes escapes, but keeps the escapes of some characters.
 func decodeURL(name, kept string) func(r *run, args []item) item {
+	var pairs []string
+	for _, c := range kept {
+		pairs = append(pairs, fmt.Sprintf("%%%02X", c), fmt.Sprintf("%%25%02X", c), fmt.Sprintf("%%%02x", c), fmt.Sprintf("%%25%02x", c))
+	}
+	protect := strings.NewReplacer(pairs...)
 	return func(r *run, args []item) item {
 		s, _ := textOf(args[0])
-		malformed := func() { r.fail("D3140", "malformed URL passed to $"+name+"(): "+strconv.Quote(s)) }
 		r.write(len(s))
-		var out strings.Builder
-		for rest := s; ; {
-			before, after, found := strings.Cut(rest, "%")
-			out.WriteString(before)
-			if !found {
-				break
-			}
-			size := min(len(after), 2)
-			c, err := strconv.ParseUint(after[:size], 16, 8)
-			switch {
-			case err != nil || size < 2:
-				malformed()
-			case c < utf8.RuneSelf && strings.IndexByte(kept, byte(c)) >= 0:
-				out.WriteString("%" + after[:size])
-			default:
-				out.WriteByte(byte(c))
-			}
-			rest = after[size:]
+		decoded, err := url.PathUnescape(protect.Replace(s))
+		if err != nil || !utf8.ValidString(decoded) {
+			r.fail("D3140", "malformed URL passed to $"+name+"(): "+strconv.Quote(s))
 		}
-		if !utf8.ValidString(out.String()) {
-			malformed()
-		}
-		return out.String()
+		return decoded
 	}
 }

@@ -251,18 +251,23 @@ func TestExpressionsAreShared(t *testing.T) {
 	all.Wait()
 }
 
-// TestResultBeyondSteps finds that a result with more elements than steps is refused before it is
-// built. The test is not parallel, because it measures the memory of the process.
-func TestResultBeyondSteps(t *testing.T) { //nolint:paralleltest // measures memory
-	compiled, err := jsonata.Compile(`[1..9999999]`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = compiled.Evaluate(value.Missing(), jsonata.Bindings{}, jsonata.Limits{})
-	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > 1<<20 {
-		t.Errorf("%d bytes were allocated, and the error is %v", allocated, err)
+// TestResultsBeyondLimits finds that a result beyond the limits is refused before it is built. The
+// test is not parallel, because it measures the memory of the process.
+func TestResultsBeyondLimits(t *testing.T) { //nolint:paralleltest // measures memory
+	for expr, most := range map[string]uint64{
+		`[1..9999999]`: 1 << 20,
+		`$string($reduce([1..20000], function($x, $i){{"a": $x}}), true)`: 256 << 20,
+	} {
+		compiled, err := jsonata.Compile(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = compiled.Evaluate(value.Missing(), jsonata.Bindings{}, jsonata.Limits{})
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > most {
+			t.Errorf("%s: %d bytes were allocated, and the error is %v", expr, allocated, err)
+		}
 	}
 }

@@ -87,6 +87,14 @@ func (n *node) lastStep() *node {
 	return n
 }
 
+// stagePredicates turns the predicates of an operand into stages of a step.
+func (n *node) stagePredicates() {
+	for _, filter := range n.preds {
+		n.stages = append(n.stages, stage{filter: filter})
+	}
+	n.preds = nil
+}
+
 // asPath returns n, or the path that has only n.
 func asPath(n *node) *node {
 	if n.kind == pathNode {
@@ -175,16 +183,12 @@ func (n *node) optimizeTail() {
 	if n == nil || len(n.preds) > 0 || n.grouped || n.keep {
 		return
 	}
-	switch n.kind {
-	case callNode:
-		n.tail = true
-	case conditionNode:
+	n.tail = n.kind == callNode
+	if n.kind == conditionNode {
 		n.rhs.optimizeTail()
 		n.third.optimizeTail()
-	case blockNode:
-		if len(n.list) > 0 {
-			n.list[len(n.list)-1].optimizeTail()
-		}
-	case otherNode, pathNode, nameNode, wildcardNode, parentNode, numberNode, stringNode, valueNode, variableNode, arrayNode, sortNode, placeholderNode:
+	}
+	if n.kind == blockNode && len(n.list) > 0 {
+		n.list[len(n.list)-1].optimizeTail()
 	}
 }

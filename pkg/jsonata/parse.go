@@ -22,35 +22,48 @@ type parser struct {
 	library map[string]*function
 }
 
-// powerOf returns the binding power of an operator behind an operand.
-func powerOf(operator string) int {
-	switch operator {
+// operatorOf returns the binding power of an operator behind an operand, and its evaluation if it
+// has only two operands.
+func operatorOf(text string) (power int, eval func(r *run, n *node, in item, env *frame) item) {
+	switch text {
 	case "[", "(", "@", "#":
-		return 80
+		return stepPower + 5, nil
 	case ".":
-		return 75
+		return stepPower, nil
 	case "{":
-		return 70
+		return signPower, nil
 	case "*", "/", "%":
-		return 60
-	case "+", "-", "&":
-		return 50
-	case "=", "<", ">", "^", "!=", "<=", ">=", "~>", "in", "??", "?:":
-		return 40
+		return 60, (*run).arithmetic
+	case "+", "-":
+		return 50, (*run).arithmetic
+	case "&":
+		return 50, (*run).concat
+	case "=", "!=":
+		return 40, (*run).equality
+	case "<", ">", "<=", ">=":
+		return 40, (*run).comparison
+	case "in":
+		return 40, (*run).inclusion
+	case "~>":
+		return 40, (*run).applyTo
+	case "^", "??", "?:":
+		return 40, nil
 	case "and":
-		return 30
+		return 30, (*run).logic
 	case "or":
-		return 25
+		return 25, (*run).logic
 	case "?":
-		return 20
+		return 20, nil
 	case ":=":
-		return 10
+		return bindPower, nil
 	}
-	return lowestPower
+	return lowestPower, nil
 }
 
 const (
+	stepPower   = 75
 	signPower   = 70
+	bindPower   = 10
 	lowestPower = 0
 )
 
@@ -99,7 +112,10 @@ func (p *parser) expression(power int) *node {
 	opens := t.kind == operatorToken && strings.Contains("([{-|", t.text) // an operand follows
 	p.advance("", !opens)
 	left := p.operand(t)
-	for p.token.kind == operatorToken && power < powerOf(p.token.text) {
+	for p.token.kind == operatorToken {
+		if next, _ := operatorOf(p.token.text); next <= power {
+			break
+		}
 		t = p.token
 		p.advance("", false)
 		left = p.suffix(t, left)
@@ -182,23 +198,19 @@ func (p *parser) negation(t token) *node {
 func (p *parser) block(t token) *node {
 	n := &node{kind: blockNode, eval: (*run).block, pos: t.pos}
 	binds := p.binds
-	for !p.is(")") {
+	p.parts(";", ")", func() {
 		part := p.expression(lowestPower)
 		n.inherit(part)
 		n.cons = n.cons || part.cons || part.kind == pathNode && part.list[0].cons
 		n.list = append(n.list, part)
-		if !p.accept(";") {
-			break
-		}
-	}
-	p.advance(")", true)
+	})
 	n.binds = p.binds > binds
 	return n
 }
 
 func (p *parser) array(t token) *node {
 	n := &node{kind: arrayNode, eval: (*run).array, pos: t.pos, name: t.text}
-	for !p.is("]") {
+	p.parts(",", "]", func() {
 		part := p.expression(lowestPower)
 		if op := p.token; p.accept("..") {
 			from, to := part, p.expression(lowestPower)
@@ -206,28 +218,30 @@ func (p *parser) array(t token) *node {
 		}
 		n.inherit(part)
 		n.list = append(n.list, part)
-		if !p.accept(",") {
-			break
-		}
-	}
-	p.advance("]", true)
+	})
 	return n
 }
 
 // members parses the pairs of an object constructor of n, up to its closing brace.
 func (p *parser) members(n *node) (pairs []pair) {
-	for !p.is("}") {
+	p.parts(",", "}", func() {
 		key := p.expression(lowestPower)
 		p.advance(":", false)
 		member := p.expression(lowestPower)
 		n.inherit(key).inherit(member)
 		pairs = append(pairs, pair{key, member})
-		if !p.accept(",") {
+	})
+	return pairs
+}
+
+// parts parses the parts up to the closing operator, which a separator divides.
+func (p *parser) parts(separator, end string, part func()) {
+	for !p.is(end) {
+		if part(); !p.accept(separator) {
 			break
 		}
 	}
-	p.advance("}", true)
-	return pairs
+	p.advance(end, true)
 }
 
 func (p *parser) transform(t token) *node {
@@ -246,7 +260,7 @@ func (p *parser) transform(t token) *node {
 func (p *parser) suffix(t token, left *node) *node {
 	switch t.text {
 	case ".":
-		return p.join(t, left, p.expression(powerOf(".")))
+		return p.join(t, left, p.expression(stepPower))
 	case "[":
 		return p.predicate(t, left)
 	case "{":
@@ -276,34 +290,15 @@ func (p *parser) suffix(t token, left *node) *node {
 			fail(t.pos, "S0212", nil)
 		}
 		p.binds++
-		n := &node{eval: (*run).bind, pos: t.pos, name: left.name, rhs: p.expression(powerOf(":=") - 1)}
+		n := &node{eval: (*run).bind, pos: t.pos, name: left.name, rhs: p.expression(bindPower - 1)}
 		return n.inherit(n.rhs)
 	}
-	n := &node{eval: operatorOf(t.text), pos: t.pos, name: t.text, lhs: left, rhs: p.expression(powerOf(t.text))}
+	power, eval := operatorOf(t.text)
+	n := &node{eval: eval, pos: t.pos, name: t.text, lhs: left, rhs: p.expression(power)}
 	if t.text == "~>" {
 		n.keep = n.lhs.keep || n.rhs.keep
 	}
 	return n.inherit(left).inherit(n.rhs)
-}
-
-func operatorOf(text string) func(r *run, n *node, in item, env *frame) item {
-	switch text {
-	case "+", "-", "*", "/", "%":
-		return (*run).arithmetic
-	case "=", "!=":
-		return (*run).equality
-	case "<", ">", "<=", ">=":
-		return (*run).comparison
-	case "and", "or":
-		return (*run).logic
-	case "in":
-		return (*run).inclusion
-	case "&":
-		return (*run).concat
-	case "~>":
-		return (*run).applyTo
-	}
-	return nil
 }
 
 // join makes a path of two.
@@ -312,36 +307,27 @@ func (p *parser) join(t token, left, right *node) *node {
 	if right.kind == pathNode {
 		added = append(added[:1], right.list...)
 		path.list = append(path.list, right.list...)
-		path.keep = path.keep || right.keep
 		path.unbroken = path.unbroken && right.unbroken
 		if right.grouped {
 			path.group, path.grouped = right.group, true
 		}
 	} else {
-		for _, filter := range right.preds {
-			right.stages = append(right.stages, stage{filter: filter})
-		}
-		right.preds = nil
+		right.stagePredicates()
 		path.list = append(path.list, right)
-		path.keep = path.keep || right.keep
 		path.unbroken = false
 	}
+	path.keep = path.keep || right.keep
 	for _, step := range added {
-		switch step.kind {
-		case numberNode, valueNode:
+		if step.kind == numberNode || step.kind == valueNode {
 			fail(t.pos, "S0213", nil)
-		case stringNode:
+		}
+		if step.kind == stringNode {
 			step.kind, step.eval = nameNode, (*run).field
 			step.name, _ = step.value.(string)
-		case otherNode, pathNode, nameNode, wildcardNode, parentNode, blockNode, variableNode, arrayNode, callNode, conditionNode, sortNode,
-			placeholderNode:
 		}
 	}
-	if first := path.list[0]; first.kind == arrayNode {
-		first.cons = true
-	}
-	if last := path.lastStep(); last.kind == arrayNode {
-		last.cons = true
+	for _, end := range []*node{path.list[0], path.lastStep()} {
+		end.cons = end.cons || end.kind == arrayNode
 	}
 	path.resolveParents()
 	return path
@@ -394,10 +380,7 @@ func (p *parser) bindStep(t token, left *node) *node {
 	}
 	path := asPath(left)
 	step := path.lastStep()
-	for _, filter := range step.preds {
-		step.stages = append(step.stages, stage{filter: filter})
-	}
-	step.preds = nil
+	step.stagePredicates()
 	if len(step.stages) == 0 {
 		step.index = name
 	} else {
@@ -410,17 +393,14 @@ func (p *parser) bindStep(t token, left *node) *node {
 func (p *parser) orderBy(t token, left *node) *node {
 	step := &node{kind: sortNode, pos: t.pos, name: t.text}
 	p.advance("(", false)
-	for {
-		descending := p.is(">")
-		if descending || p.is("<") {
-			p.advance("", false)
+	for more := true; more; more = p.accept(",") {
+		descending := p.accept(">")
+		if !descending {
+			p.accept("<")
 		}
 		by := p.expression(lowestPower)
 		step.inherit(by)
 		step.terms = append(step.terms, term{by, descending})
-		if !p.accept(",") {
-			break
-		}
 	}
 	p.advance(")", true)
 	path := asPath(left)
@@ -431,7 +411,7 @@ func (p *parser) orderBy(t token, left *node) *node {
 
 func (p *parser) call(t token, left *node) *node {
 	n := &node{kind: callNode, eval: (*run).callNode, pos: t.pos, name: left.name, lhs: left}
-	for !p.is(")") {
+	p.parts(",", ")", func() {
 		if op := p.token; p.accept("?") {
 			n.kind, n.eval = otherNode, (*run).partial
 			n.list = append(n.list, &node{kind: placeholderNode, pos: op.pos})
@@ -440,11 +420,7 @@ func (p *parser) call(t token, left *node) *node {
 			n.inherit(part)
 			n.list = append(n.list, part)
 		}
-		if !p.accept(",") {
-			break
-		}
-	}
-	p.advance(")", true)
+	})
 	if name, ok := left.plainName(); ok {
 		n.name = name
 		if name == "function" || name == "λ" {
@@ -471,32 +447,18 @@ func (p *parser) lambda(n *node) *node {
 		}
 		fn.params = append(fn.params, arg.name)
 	}
-	if p.is("<") {
-		fn.sig = p.signature()
+	if start := p.token.pos; p.is("<") {
+		end := closing(p.text, start)
+		if end < 0 {
+			fail(start, "S0203", ">")
+		}
+		p.at = end + 1
+		fn.sig = parseSignature(start, p.text[start:p.at])
+		p.advance("", true)
 	}
 	p.advance("{", false)
 	fn.rhs = p.expression(lowestPower)
 	p.advance("}", true)
 	fn.rhs.optimizeTail()
 	return fn
-}
-
-// signature reads a signature, from its < to the > that closes it.
-func (p *parser) signature() *signature {
-	start, depth := p.token.pos, 0
-	for l := &p.lexer; l.at <= len(l.text); l.at++ {
-		switch l.text[l.at-1] {
-		case '<':
-			depth++
-		case '>':
-			depth--
-		}
-		if depth == 0 {
-			sig := parseSignature(start, l.text[start:l.at])
-			p.advance("", true)
-			return sig
-		}
-	}
-	fail(start, "S0203", ">")
-	return nil
 }

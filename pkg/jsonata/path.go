@@ -10,8 +10,6 @@ type tuple struct {
 	values  []item
 }
 
-type tuples struct{ list []*tuple }
-
 func (t *tuple) frame(env *frame) *frame {
 	return &frame{parent: env, names: t.names, values: t.values}
 }
@@ -26,15 +24,16 @@ func (t *tuple) with(name string, x item) *tuple {
 	return &tuple{t.context, bound.names, bound.values}
 }
 
-// rows are the items or the tuples that a predicate, a grouping or an order-by passes.
+// rows are the items or the tuples that a predicate, a grouping or an order-by passes. The tuples
+// are not nil if the rows are tuples.
 type rows struct {
 	list
 	tuples []*tuple
 }
 
 func rowsOf(x item) rows {
-	if t, ok := x.(*tuples); ok {
-		return rows{tuples: t.list}
+	if bound, ok := x.(*rows); ok {
+		return *bound
 	}
 	return rows{list: itemsOf(x)}
 }
@@ -69,7 +68,7 @@ func (r *rows) take(others rows, i int) {
 // result returns the rows as the result of a step.
 func (r rows) result() item {
 	if r.tuples != nil {
-		return &tuples{r.tuples}
+		return &r
 	}
 	return &array{items: r.items, sequence: true}
 }
@@ -89,7 +88,7 @@ func (r *run) path(n *node, in item, env *frame) item {
 		input = l
 	}
 	var x item
-	var bound *tuples
+	var bound []*tuple
 	for i, step := range n.list[begin:] {
 		switch {
 		case bound != nil || step.tuple:
@@ -113,13 +112,13 @@ func (r *run) path(n *node, in item, env *frame) item {
 
 // collected returns the result of a path: the tuples for a grouping or for the path around it, else
 // the items.
-func (r *run) collected(n *node, x item, bound *tuples) item {
+func (r *run) collected(n *node, x item, bound []*tuple) item {
 	if bound != nil {
 		if n.tuple || n.grouped {
-			return bound
+			return &rows{tuples: bound}
 		}
 		results := sequenceOf()
-		for _, t := range bound.list {
+		for _, t := range bound {
 			results.items = append(results.items, t.context)
 		}
 		x = results
@@ -237,35 +236,33 @@ func (r *run) positions(n *node, verdict item) (list, bool) {
 
 // tupleStep evaluates a step for each tuple. The first step that binds a variable begins with the
 // items of the input.
-func (r *run) tupleStep(n *node, input list, bound *tuples, env *frame) *tuples {
+func (r *run) tupleStep(n *node, input list, bound []*tuple, env *frame) []*tuple {
 	if bound == nil {
-		bound = &tuples{}
 		r.spend(input.len())
 		for i := range input.len() {
-			bound.list = append(bound.list, &tuple{context: input.at(i)})
+			bound = append(bound, &tuple{context: input.at(i)})
 		}
 	}
-	results := &tuples{list: []*tuple{}}
+	results := &rows{tuples: []*tuple{}}
 	if n.kind == sortNode {
-		for i, t := range r.order(n, rows{tuples: bound.list}, env).tuples {
-			results.list = append(results.list, t.with(n.index, float64(i)))
+		for i, t := range r.order(n, rows{tuples: bound}, env).tuples {
+			results.tuples = append(results.tuples, t.with(n.index, float64(i)))
 		}
 	} else {
-		for _, t := range bound.list {
-			r.bindResults(n, t, r.eval(n, t.context, t.frame(env)), results)
+		for _, t := range bound {
+			results.tuples = r.bindResults(n, t, r.eval(n, t.context, t.frame(env)), results.tuples)
 		}
 	}
-	filtered, _ := r.filters(n.stages, results, env).(*tuples)
-	if filtered == nil {
-		return &tuples{list: []*tuple{}}
+	if filtered := rowsOf(r.filters(n.stages, results, env)).tuples; filtered != nil {
+		return filtered
 	}
-	return filtered
+	return []*tuple{}
 }
 
 // bindResults appends a tuple for each result of a step.
-func (r *run) bindResults(n *node, t *tuple, x item, results *tuples) {
+func (r *run) bindResults(n *node, t *tuple, x item, results []*tuple) []*tuple {
 	if x == nil {
-		return
+		return results
 	}
 	all := rowsOf(x)
 	for i := range all.len() {
@@ -286,8 +283,9 @@ func (r *run) bindResults(n *node, t *tuple, x item, results *tuples) {
 		if n.ancestor != nil {
 			next = next.with(n.ancestor.label, t.context)
 		}
-		results.list = append(results.list, next)
+		results = append(results, next)
 	}
+	return results
 }
 
 // A sortRow holds the terms of a row that were needed so far.

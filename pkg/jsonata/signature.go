@@ -17,93 +17,74 @@ type param struct {
 
 const anyKind = "asnblfom"
 
+// parseSignature reads a signature up to the type of its result.
 func parseSignature(pos int, text string) *signature {
-	body, _, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">"), ":")
-	if strings.Count(text, "<") > 1 { // a colon may stand in the type of a function
-		body = beforeResult(text)
-	}
+	body := strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">")
 	sig := &signature{}
-	invalid := func() { fail(pos, "S0403", text) }
-	for i := 0; i < len(body); i++ {
-		var last *param
+	for i := 0; i < len(body) && body[i] != ':'; i++ {
+		last := &param{}
 		if n := len(sig.params); n > 0 {
 			last = &sig.params[n-1]
 		}
 		switch c := body[i]; c {
 		case 's', 'n', 'b', 'l', 'o', 'f':
 			sig.params = append(sig.params, param{kinds: string(c) + "m"})
-		case 'a':
-			sig.params = append(sig.params, param{kinds: anyKind, array: true})
+		case 'a', 'x':
+			sig.params = append(sig.params, param{kinds: anyKind, array: c == 'a'})
 		case 'j':
 			sig.params = append(sig.params, param{kinds: "asnblom"})
-		case 'x':
-			sig.params = append(sig.params, param{kinds: anyKind})
-		case '(':
-			end := strings.IndexByte(body[i:], ')')
-			if end < 0 {
-				invalid()
-			}
-			choice := body[i+1 : i+end]
-			if strings.Contains(choice, "<") {
-				fail(pos, "S0402", nil)
-			}
-			sig.params = append(sig.params, param{kinds: choice + "m"})
-			i += end
-		case '<':
-			i = sig.parseInner(pos, body, i, last)
+		case '(', '<':
+			i = sig.parseBrackets(pos, body, i, last)
 		case '-', '?', '+':
-			if last == nil {
-				invalid()
+			if last.kinds == "" {
+				fail(pos, "S0403", text)
 			}
 			last.context, last.optional, last.repeated = last.context || c == '-', last.optional || c != '+', last.repeated || c == '+'
 		case ' ':
 		default:
-			invalid()
+			fail(pos, "S0403", text)
 		}
 	}
 	return sig
 }
 
-// beforeResult returns the parameters of a signature that has types in brackets.
-func beforeResult(text string) string {
-	depth := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '<', '(':
-			depth++
-		case '>', ')':
-			depth--
-		case ':':
-			if depth == 1 {
-				return text[1:i]
-			}
-		}
+// parseBrackets reads a choice of types, or the type parameter of an array or a function. It
+// returns the offset of the closing bracket.
+func (s *signature) parseBrackets(pos int, body string, at int, last *param) int {
+	end, choice := closing(body, at), body[at] == '('
+	switch {
+	case !choice && !last.array && last.kinds != "fm":
+		fail(pos, "S0401", nil)
+	case end < 0:
+		fail(pos, "S0403", body)
+	case choice && strings.Contains(body[at:end], "<"):
+		fail(pos, "S0402", nil)
+	case choice:
+		s.params = append(s.params, param{kinds: body[at+1:end] + "m"})
+	case last.array && end > at+1:
+		last.inner = body[at+1]
 	}
-	return text[1 : len(text)-1]
+	return end
 }
 
-// parseInner reads the type parameter of an array or a function and returns the offset of its end.
-func (s *signature) parseInner(pos int, body string, at int, last *param) int {
-	if last == nil || !last.array && last.kinds != "fm" {
-		fail(pos, "S0401", nil)
+// closing returns the offset of the bracket that closes the bracket at an offset, or -1.
+func closing(text string, at int) int {
+	depth, closer := 0, byte('>')
+	if text[at] == '(' {
+		closer = ')'
 	}
-	depth := 0
-	for i := at; i < len(body); i++ {
-		switch body[i] {
-		case '<':
+	for i := at; i < len(text); i++ {
+		switch text[i] {
+		case text[at]:
 			depth++
-		case '>':
+		case closer:
 			depth--
 		}
 		if depth == 0 {
-			if last.array && i > at+1 {
-				last.inner = body[at+1]
-			}
 			return i
 		}
 	}
-	fail(pos, "S0403", body)
-	return 0
+	return -1
 }
 
 // bind returns the arguments in the order of the parameters. A context stands for a missing one.
