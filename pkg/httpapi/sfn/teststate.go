@@ -139,8 +139,10 @@ func (t *stateTest) readValues() (err error) {
 	}
 	read := func(name, text string, kinds ...value.Kind) (v value.Value) {
 		if text != "" && err == nil {
-			if v, err = value.ParseJSON([]byte(text)); err != nil || !slices.Contains(kinds, v.Kind()) && len(kinds) > 0 {
-				err = invalid(codeInvalid, name+" is not JSON of the right type")
+			if v, err = value.ParseJSON([]byte(text)); err != nil {
+				err = invalid(codeInvalid, name+" cannot be read: "+err.Error())
+			} else if len(kinds) > 0 && v.Kind() != kinds[0] {
+				err = invalid(codeInvalid, name+" is "+value.Shown(v)+"; allowed: "+kinds[0].String())
 			}
 		}
 		return v

@@ -213,6 +213,10 @@ func TestInvalidTestsOfStates(t *testing.T) {
 		steps = append(steps, step{"TestState", testRequest(c.definition, c.rest), c.code})
 	}
 	f.follow(steps)
+	if _, _, text := f.do(signed(t, "TestState", testRequest(mapState, `,"mock":{"result":"1"}`))); !strings.Contains(
+		text, "mock.result is a number, 1; allowed: an array") {
+		t.Errorf("a result of another type: %s", text)
+	}
 	_, _, text := f.do(signed(t, "TestState", testRequest(`{"Type":"Task","Resourc":"x","TimeoutSeconds":-1,"Foo":1,"End":true}`, ``)))
 	for _, problem := range []string{`did you mean \"Resource\"`, "TimeoutSeconds", "Foo"} {
 		if !strings.Contains(text, problem) {
