@@ -74,6 +74,7 @@ var house = []row{
 	{path: "pkg/internal/suite/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
+	{path: "pkg/objects", ours: []string{"pkg/value"}},
 	{path: "pkg/docs"},
 	{path: "pkg/release"},
 	{path: "pkg/internal/suite/releasetest", testing: true},
@@ -96,10 +97,10 @@ var house = []row{
 	{path: "pkg/local/store", ours: useCases, modules: []string{"github.com/RaduBerinde/btreemap"}},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local/store"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{
-		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated", "pkg/internal/bounded"}, useCases...),
+		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated", "pkg/internal/bounded", "pkg/objects"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
-	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr", "pkg/internal/bounded"}, useCases...), modules: []string{yaml}},
+	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr", "pkg/internal/bounded", "pkg/objects"}, useCases...), modules: []string{yaml}},
 	{path: "pkg/internal/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 	{path: "pkg/internal/sim/mutation", testing: true},
 
@@ -124,11 +125,11 @@ var house = []row{
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
 	{path: "pkg/aws/lambda", ours: append([]string{"pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
-	{path: "pkg/aws/call", ours: []string{"pkg/value"}, modules: []string{awsSDK}},
+	{path: "pkg/aws/call", ours: []string{"pkg/value", "pkg/objects"}, modules: []string{awsSDK}},
 	{path: "pkg/internal/suite/botocore", testing: true},
 	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
 	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/internal/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
-	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact", "pkg/objects"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},

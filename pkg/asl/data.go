@@ -17,6 +17,12 @@ const (
 	keyItems = "items" // of a Map
 	keyItem  = "item"  // of an iteration, or the Item of the context object
 	keyIndex = "index" // of an iteration
+	keyChild = "child" // of a Map in mode DISTRIBUTED that the states are in, with these members
+	keyLabel = "label"
+	keyRun   = "run" // its name
+	// keyTarget is where the results of a Map go, and keyMachine the name of its machine.
+	keyTarget  = "target"
+	keyMachine = "machine"
 )
 
 // around says which series a state is in.
@@ -93,7 +99,7 @@ func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
 	}
 	if d.around != inMachine {
 		input = f.Lookup.Open(input)
-		e.vars, e.item = input.Get(keyVars), input.Get(keyItem)
+		e.vars, e.item, e.child = input.Get(keyVars), input.Get(keyItem), input.Get(keyChild)
 	}
 	switch d.around {
 	case inMachine:
@@ -103,11 +109,15 @@ func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
 	case inIteration:
 		e.data, e.item = e.item, value.Missing()
 		switch m := d.iteration; {
-		case m.readsItem && m.selector != nil:
+		case m.givesItem():
 			element := f.Lookup.Open(e.data)
 			e.data, e.item = element.Get(keyData), element.Get(keyItem)
 		case m.readsItem:
 			e.item = itemOf(input.Get(keyIndex), e.data)
+		}
+		if label := d.iteration.label; label != "" {
+			e.child = value.Object(value.Member{Key: keyLabel, Value: value.String(label)}, value.Member{Key: keyRun, Value: input.Get(keyRun)},
+				value.Member{Key: keyIndex, Value: input.Get(keyIndex)}, value.Member{Key: keyData, Value: e.data})
 		}
 	}
 	if current := local.Get(keyData); !current.IsMissing() {
@@ -333,6 +343,9 @@ func (p resultPath) set(e *evaluation, in value.Value, keys []refKey, result val
 
 // sharedWith returns the members of a fork's work that each of its items reads.
 func sharedWith(e *evaluation, members ...value.Member) value.Value {
+	if !e.child.IsMissing() {
+		members = append(members, value.Member{Key: keyChild, Value: e.child})
+	}
 	if e.lookup.Open(e.vars).Len() > 0 {
 		members = append(members, value.Member{Key: keyVars, Value: e.vars})
 	}
@@ -368,18 +381,30 @@ type mapData struct {
 	// readsItem says that a state inside reads the Item of the context object. With a selector each
 	// item then has it beside the input of the iteration.
 	readsItem bool
-	// tolerance has the constants, and most and mostShare compute others.
-	tolerance       flow.Tolerance
-	most, mostShare *source
+	// tolerance has the constants, and mostFailed and mostShare compute others.
+	tolerance             flow.Tolerance
+	mostFailed, mostShare *source
+	// label is set for a Map in mode DISTRIBUTED: its iterations are children.
+	label   string
+	batcher *batcher
+	reader  *itemReader
+	writer  *resultWriter
+	most    int // iterations at once, if the Map sets no limit
 }
+
+// givesItem reports whether the element of an iteration has the Item beside the input.
+func (m *mapData) givesItem() bool { return m.readsItem && m.selector != nil && m.batcher == nil }
 
 // itemOf returns the Item of the context object.
 func itemOf(index, item value.Value) value.Value {
 	return value.Object(value.Member{Key: "Index", Value: index}, value.Member{Key: "Value", Value: item})
 }
 
-// work returns the work of a Map, which has its items.
+// work returns the work of a Map, which has its items or the request that reads them.
 func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
+	if m.reader != nil && e.single == nil {
+		return m.reader.request(e)
+	}
 	list, err := m.items.of(e, v)
 	if m.list != nil {
 		list, err = m.list.eval(e)
@@ -399,6 +424,11 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 		}
 		return list, e.fault("the items are %s; allowed: an array", value.Shown(list))
 	}
+	return m.workOf(e, list)
+}
+
+// workOf returns the work of a Map with these items.
+func (m *mapData) workOf(e *evaluation, list value.Value) (_ value.Value, err error) {
 	e.note("afterItemsPath", list, nil)
 	e.note("maxConcurrency", value.Int(m.written), nil)
 	if m.selector != nil {
@@ -406,6 +436,11 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 			return list, err
 		}
 		e.note("afterItemSelector", list, nil)
+	}
+	if m.batcher != nil {
+		if list, err = m.batcher.batches(e, list); err != nil {
+			return list, err
+		}
 	}
 	members := []value.Member{{Key: keyItems, Value: list}}
 	if m.atOnce != nil {
@@ -415,12 +450,22 @@ func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 		}
 		members = append(members, value.Member{Key: keyAtOnce, Value: value.Int(atOnce)})
 	}
-	if m.most != nil || m.mostShare != nil || e.single != nil {
+	if m.mostFailed != nil || m.mostShare != nil || e.single != nil {
 		tolerated, err := m.tolerated(e, list.Len())
 		if err != nil {
 			return list, err
 		}
 		members = append(members, value.Member{Key: keyTolerated, Value: value.Int(int64(tolerated))})
+	}
+	if m.writer != nil {
+		target, err := m.writer.params.eval(e)
+		if err != nil {
+			return list, err
+		}
+		members = append(members, value.Member{Key: keyTarget, Value: target}, value.Member{Key: keyMachine, Value: value.String(e.frame.Context().Flow)})
+	}
+	if m.label != "" { // children do not see the variables around them
+		return value.Object(members...), nil
 	}
 	return sharedWith(e, members...), nil
 }
@@ -436,7 +481,7 @@ func (m *mapData) selected(e *evaluation, list value.Value) (value.Value, error)
 		if err != nil {
 			return v, err
 		}
-		if m.readsItem {
+		if m.givesItem() {
 			v = value.Object(value.Member{Key: keyData, Value: v}, value.Member{Key: keyItem, Value: inner.item})
 		}
 		elements[i].Value = v
@@ -454,14 +499,14 @@ const (
 func (m *mapData) concurrency(e *evaluation) (int64, error) {
 	n, err := m.atOnce.whole(e)
 	e.note("maxConcurrency", value.Int(n), err)
-	return int64(lanes(int(min(n, flow.MaxConcurrency)))), err
+	return int64(m.lanes(int(min(n, flow.MaxConcurrency)))), err
 }
 
 // tolerated returns how many of so many items may fail.
 func (m *mapData) tolerated(e *evaluation, items int) (int, error) {
 	tolerance := m.tolerance
-	if m.most != nil {
-		n, err := m.most.whole(e)
+	if m.mostFailed != nil {
+		n, err := m.mostFailed.whole(e)
 		if err != nil {
 			return 0, err
 		}
@@ -520,6 +565,6 @@ func (s *source) whole(e *evaluation) (int64, error) {
 // defaultLanes is how many iterations of a Map run at once if it sets no limit.
 const defaultLanes = 40
 
-func lanes(maxConcurrency int) int {
-	return min(cmp.Or(maxConcurrency, defaultLanes), flow.MaxConcurrency)
+func (m *mapData) lanes(maxConcurrency int) int {
+	return min(cmp.Or(maxConcurrency, m.most), flow.MaxConcurrency)
 }

@@ -22,7 +22,9 @@ type evaluation struct {
 	data   value.Value // "$"
 	vars   value.Value // an object
 	// item is the Item of the context object, missing outside of a Map.
-	item    value.Value
+	item value.Value
+	// child describes the child of a Map in mode DISTRIBUTED that the state is in.
+	child   value.Value
 	element value.Value // "@"
 	context value.Value // "$$" once it is read
 	// task says that the context object has RetryCount.
@@ -76,6 +78,11 @@ func (e *evaluation) contextObject() value.Value {
 		return value.Merge(e.single.Context, value.Object(value.Member{Key: "Map", Value: value.Object(value.Member{Key: "Item", Value: e.item})}))
 	}
 	c := e.frame.Context()
+	role := c.Flow
+	if child := e.lookup.Open(e.child); child.Len() > 0 {
+		c.Flow += "/" + child.Get(keyLabel).Text()
+		c.Execution, c.Input = child.Get(keyRun).Text()+"-"+child.Get(keyIndex).JSON(), child.Get(keyData)
+	}
 	state := []value.Member{{Key: "Name", Value: value.String(c.Step.Name)}, {Key: "EnteredTime", Value: value.String(c.Step.Since)}}
 	if e.task {
 		state = append(state, value.Member{Key: "RetryCount", Value: value.Int(int64(c.Step.Retried))})
@@ -84,7 +91,7 @@ func (e *evaluation) contextObject() value.Value {
 		{Key: "Execution", Value: value.Object(
 			value.Member{Key: "Id", Value: value.String("arn:aws:states:::execution:" + c.Flow + ":" + c.Execution)},
 			value.Member{Key: "Input", Value: c.Input}, value.Member{Key: "Name", Value: value.String(c.Execution)},
-			value.Member{Key: "RoleArn", Value: value.String("arn:aws:iam:::role/" + c.Flow)},
+			value.Member{Key: "RoleArn", Value: value.String("arn:aws:iam:::role/" + role)},
 			value.Member{Key: "StartTime", Value: value.String(c.Started)}, value.Member{Key: "RedriveCount", Value: value.Int(int64(c.Redriven))},
 		)},
 		{Key: "State", Value: value.Object(state...)},

@@ -462,7 +462,7 @@ func (p *parser) inner(n *document.Node, step *flow.Step, in around) []*flow.Ste
 
 func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.Foreach {
 	defer s.fork(step)()
-	m := &mapData{items: s.pathField(n, "ItemsPath")}
+	m := &mapData{items: s.pathField(n, "ItemsPath"), most: defaultLanes}
 	s.onlyOne(n, false, "ItemSelector", "Parameters")
 	if m.selector = s.templateOf(n, "ItemSelector"); m.selector == nil {
 		m.selector = s.templateOf(n, "Parameters")
@@ -471,21 +471,17 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		m.list = s.templateOf(n, "Items")
 	}
 	d.work, d.result = m.work, itemOutputs
-	for _, name := range strings.Fields(distributedFields) {
-		if field := n.Get(name); field != nil {
-			s.unserved(field.Pos, "%s: %s belongs to a Map in mode DISTRIBUTED, which is not served yet; use mode INLINE", s.place(), name)
-		}
-	}
-	foreach := &flow.Foreach{
-		Collection: memberPath(keyItems), Text: "$", Item: keyItem, Index: keyIndex,
-		MaxConcurrency: lanes(0),
-	}
+	foreach := &flow.Foreach{Collection: memberPath(keyItems), Text: "$", Item: keyItem, Index: keyIndex}
+	s.distributed(m, d, foreach, n)
+	foreach.MaxConcurrency = m.lanes(0)
 	if at := s.onlyOne(n, false, "MaxConcurrency", "MaxConcurrencyPath"); at != nil {
 		if m.atOnce = s.sourceOf(at); m.atOnce != nil {
 			foreach.AtOnce = memberPath(keyAtOnce)
 		} else {
 			m.written = s.whole(n, "MaxConcurrency", 0, maxAttempts, 0)
-			foreach.MaxConcurrency = lanes(int(min(m.written, flow.MaxConcurrency)))
+			if foreach.MaxConcurrency = m.lanes(int(min(m.written, flow.MaxConcurrency))); m.written > flow.MaxConcurrency && m.label != "" {
+				s.warn(at.Value.Pos, "MaxConcurrency is %d, and at most %d children run at once", m.written, flow.MaxConcurrency)
+			}
 		}
 	}
 	foreach.Tolerance = s.tolerance(m, n)
@@ -502,7 +498,7 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 	if processor := s.onlyOne(n, true, "ItemProcessor", "Iterator"); processor != nil {
 		outer, read := s.iteration, s.itemRead
 		s.iteration, s.itemRead = m, false
-		foreach.Steps = s.processor(processor, step)
+		foreach.Steps = s.processor(processor, step, m)
 		m.readsItem = s.itemRead
 		s.iteration, s.itemRead = outer, read || m.readsItem
 	}
@@ -512,7 +508,7 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 // tolerance reads how many items of a Map may fail.
 func (s *seriesParser) tolerance(m *mapData, n *document.Node) flow.Tolerance {
 	if at := s.onlyOne(n, false, "ToleratedFailureCount", "ToleratedFailureCountPath"); at != nil {
-		if m.most = s.sourceOf(at); m.most == nil {
+		if m.mostFailed = s.sourceOf(at); m.mostFailed == nil {
 			m.tolerance.Count = new(int(s.whole(n, "ToleratedFailureCount", 0, maxAttempts, 0)))
 		}
 	}
@@ -525,24 +521,26 @@ func (s *seriesParser) tolerance(m *mapData, n *document.Node) flow.Tolerance {
 			m.tolerance.Percentage = &share
 		}
 	}
-	if m.most == nil && m.mostShare == nil {
+	if m.mostFailed == nil && m.mostShare == nil {
 		return m.tolerance
 	}
 	return flow.Tolerance{Path: memberPath(keyTolerated)}
 }
 
-func (s *seriesParser) processor(e *document.Entry, step *flow.Step) []*flow.Step {
+func (s *seriesParser) processor(e *document.Entry, step *flow.Step, m *mapData) []*flow.Step {
 	n := e.Value
 	if n.Kind != document.Mapping {
 		s.unfit(n, e.Key, "an object with StartAt and States")
 		return nil
 	}
 	s.fields(n, e.Key, "Comment", "StartAt", "States", "ProcessorConfig", "QueryLanguage")
-	config := n.Get("ProcessorConfig")
-	if mode := config.Get("Mode"); mode != nil && mode.Scalar.Text() == "DISTRIBUTED" {
-		s.unserved(mode.Pos, "%s: a Map in mode DISTRIBUTED is not served yet; use mode INLINE", s.place())
-	} else if mode != nil && mode.Scalar.Text() != "INLINE" {
-		s.unfit(mode, "Mode", `"INLINE"`)
+	if m.label == "" {
+		return s.inner(n, step, inIteration)
 	}
-	return s.inner(n, step, inIteration)
+	state, read, assigned, assigns := s.state, s.parser.read, s.assigned, s.assigns // children have variables of their own
+	s.parser.read, s.assigned, s.assigns = nil, map[string]bool{}, nil
+	steps := s.inner(n, step, inIteration)
+	s.checkVariables()
+	s.state, s.parser.read, s.assigned, s.assigns = state, read, assigned, assigns
+	return steps
 }

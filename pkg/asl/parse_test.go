@@ -62,16 +62,21 @@ func TestParseReports(t *testing.T) {
 func TestNotServed(t *testing.T) {
 	t.Parallel()
 	const task, states, inner = `{"Type": "Task", "End": true, "Resource": "arn:aws:`, `states:::`, `{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}`
+	const distributed = `{"Type": "Map", "End": true, "ItemProcessor": ` + inner + `, "ProcessorConfig": {"Mode": "DISTRIBUTED"}}`
 	for state, want := range map[string]string{
 		task + states + `elasticmapreduce:createCluster.sync"}`: "elasticmapreduce:createCluster starts no job that is served",
 
 		task + states + `apigateway:invoke"}`: "apigateway:invoke is not served; call it in a function",
 		task + states + `http:invoke"}`:       "http:invoke is not served; call it in a function",
 
-		task + states + `eks:call"}`:                                                                                "eks:call is not served; call it in a function",
-		task + `states:eu-west-1:123456789012:activity:a b"}`:                                                       "names no activity",
-		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`:                         "Credentials is not served; give the role",
-		`{"Type": "Map", "End": true, "ItemProcessor": ` + inner + `, "ProcessorConfig": {"Mode": "DISTRIBUTED"}}}`: "a Map in mode DISTRIBUTED is not served yet",
+		task + states + `eks:call"}`:                                                        "eks:call is not served; call it in a function",
+		task + `states:eu-west-1:123456789012:activity:a b"}`:                               "names no activity",
+		task + `lambda:::function:f", "Credentials": {"RoleArn": "arn:aws:iam::1:role/r"}}`: "Credentials is not served; give the role",
+		`{"Type": "Map", "End": true, "Label": "x", "ItemProcessor": ` + inner + `}}`:       "Label belongs to a Map in mode DISTRIBUTED; write \"ProcessorConfig\"",
+		distributed + `, "Label": "a b"}`:                                                   "Label is text \"a b\"; allowed: 1 to 40 characters of ASCII",
+		distributed + `, "ItemBatcher": {"BatchInput": {}}}`:                                "ItemBatcher has no size of a batch",
+		distributed + `, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"},
+			"ReaderConfig": {"InputType": "MANIFEST"}}}`: `InputType is text "MANIFEST"; allowed: "JSON" or "JSONL" or "CSV"`,
 	} {
 		text := `{"StartAt": "Work", "States": {"Work": ` + state + `}}`
 		_, problems := asl.Parse([]byte(text))

@@ -3,8 +3,10 @@ package asl_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,8 @@ type scenario struct {
 			Step  string
 			After int // seconds
 		}
-		Actions []string   // of simulated jobs
+		Actions []string // of simulated jobs
+		Objects map[string]string
 		Events  []struct { // of jobs
 			Step  string
 			After int // seconds
@@ -38,7 +41,8 @@ type scenario struct {
 			Error   string
 			Cause   string
 			Seconds float64
-			Calls   []any // the inputs of calls
+			Calls   []any    // the inputs of calls
+			Objects []string // ends of names of objects that were written
 		}
 	}
 }
@@ -94,7 +98,7 @@ func (s *scenario) run(t *testing.T, definition []byte, i int) {
 			return replies[n].Output, nil
 		}
 	}
-	test := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions, Actions: run.Actions, Subflows: s.subflows(t)}
+	test := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions, Actions: run.Actions, Objects: run.Objects, Subflows: s.subflows(t)}
 	for _, e := range run.Events {
 		test.Events = append(test.Events, flowtest.Event{Step: e.Step, After: time.Duration(e.After) * time.Second, Event: e.Event})
 	}
@@ -116,6 +120,11 @@ func (s *scenario) run(t *testing.T, definition []byte, i int) {
 	}
 	if want := time.Duration(run.Want.Seconds * float64(time.Second)); result.Elapsed != want {
 		t.Errorf("run %d: took %s, want %s", i+1, result.Elapsed, want)
+	}
+	for _, name := range run.Want.Objects {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(result.Objects)), func(key string) bool { return strings.HasSuffix(key, "/"+name) }) {
+			t.Errorf("run %d: there is no object %s, but %v", i+1, name, result.Objects)
+		}
 	}
 	for n, call := range result.Calls {
 		if n < len(run.Want.Calls) && !same(t, call.Input, run.Want.Calls[n]) {

@@ -91,6 +91,15 @@ func (s *Step) IsFork() bool {
 	return false
 }
 
+// MapRun returns the run of a foreach, nil for other steps and for a foreach without one.
+func (s *Step) MapRun() *MapRun {
+	foreach, ok := s.Kind.(*Foreach)
+	if !ok {
+		return nil
+	}
+	return foreach.Run
+}
+
 // Handlers returns the retry and the catch of the step, nil if its type has none.
 func (s *Step) Handlers() *Handlers {
 	switch kind := s.Kind.(type) {
@@ -299,8 +308,26 @@ type (
 		// AtOnce selects a number in place of MaxConcurrency; the zero path selects none.
 		AtOnce    expr.Path
 		Tolerance Tolerance
-		Steps     []*Step
+		// Run is set if the iterations are executions for users, nil otherwise.
+		Run   *MapRun
+		Steps []*Step
 		Handlers
+	}
+
+	// MapRun describes the executions of the iterations of a foreach. They do not count as events
+	// of the execution around them.
+	MapRun struct {
+		Label string // in the names of the run and of its executions
+		Name  string // the key of the run's name in the input of an iteration
+		// Items returns the value that the step works on, from the result of a call that reads the
+		// items. It is nil if no call does. The call has the value from [Data.Enter] as its input.
+		Items func(f *Frame, read value.Value) Entry
+		// Written returns the input of a call that writes the results, from the value that the step
+		// works on and the local value. It is nil if no call does. The local value is then the
+		// result of the call.
+		Written func(work, local value.Value) value.Value
+		// ReadFailed and WriteFailed are the errors of calls that fail.
+		ReadFailed, WriteFailed string
 	}
 
 	// Tolerance says how many iterations of a foreach may fail: none for the zero value. The lower

@@ -49,6 +49,10 @@ const (
 // ActivityPrefix begins the Function of an activity; its name follows.
 const ActivityPrefix = "activity:"
 
+// Objects is the operation, and the name of its runner, that reads the items of a [MapRun] from
+// objects of S3 and writes its results to such objects.
+const Objects = "s3"
+
 // SDKPrefix begins an operation that a machine calls as the vendor's SDK does.
 const SDKPrefix = "aws-sdk:"
 

@@ -56,15 +56,16 @@ type (
 		Tests    []caseFields      `yaml:"tests"`
 	}
 	caseFields struct {
-		Name      string         `yaml:"name"`
-		Case      string         `yaml:"case"`
-		Now       string         `yaml:"now"`
-		Input     any            `yaml:"input"`
-		Functions map[string]any `yaml:"functions"`
-		Actions   []string       `yaml:"actions"`
-		Answers   []answerFields `yaml:"answers"`
-		Events    []eventFields  `yaml:"events"`
-		Want      want           `yaml:"want"`
+		Name      string            `yaml:"name"`
+		Case      string            `yaml:"case"`
+		Now       string            `yaml:"now"`
+		Input     any               `yaml:"input"`
+		Functions map[string]any    `yaml:"functions"`
+		Actions   []string          `yaml:"actions"`
+		Objects   map[string]string `yaml:"objects"`
+		Answers   []answerFields    `yaml:"answers"`
+		Events    []eventFields     `yaml:"events"`
+		Want      want              `yaml:"want"`
 	}
 	answerFields struct {
 		Step         string    `yaml:"step"`
@@ -96,6 +97,7 @@ type (
 //	    orders/echo: {output: {reserved: true}}
 //	    Ship: [{error: NotReady, cause: try again}, {output: {}}]   # call by call, the last for all later ones
 //	  actions: ["batch:SubmitJob"]                                  # actions with simulated jobs
+//	  objects: {"orders/today.json": "[1, 2]"}                      # of S3, by BUCKET/KEY
 //	  answers:                 # of callbacks: step, afterSeconds, output, choice, or error and cause, heartbeats
 //	  - {step: Approve, afterSeconds: 7200, output: {approved: true}}
 //	  events:                  # of jobs: step, afterSeconds, event

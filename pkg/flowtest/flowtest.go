@@ -34,6 +34,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/objects"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -56,6 +57,8 @@ type Test struct {
 	// Actions are the actions with simulated jobs: "batch:SubmitJob". The jobs' ends come from
 	// Events, or from the simulation.
 	Actions []string
+	// Objects are the objects of S3 that Maps of a machine read, by "BUCKET/KEY".
+	Objects map[string]string
 	// Kinds has the events of custom kinds.
 	Kinds jobs.Table
 	// Check returns mistakes in the flow or a sub-flow that package fdl cannot find; nil finds
@@ -130,6 +133,8 @@ type Result struct {
 	Waits string
 	// UnusedAnswers are the answers that no step waited for.
 	UnusedAnswers []string
+	// Objects are the objects of S3 at the end.
+	Objects map[string]string
 	// History is the history of the execution.
 	History []machine.HistoryEvent
 	// Covered has the steps and branches that the execution went through. CoveredSubflows has the
@@ -175,7 +180,8 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 }
 
 func (t Test) newRun() *run {
-	return &run{Test: t, executions: map[string]map[engine.ID]bool{}, unknown: map[string]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
+	clock := local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))
+	return &run{Test: t, objects: objects.NewMemory(t.Objects), executions: map[string]map[engine.ID]bool{}, unknown: map[string]bool{}, clock: clock}
 }
 
 // execution is the name of each execution.
@@ -184,6 +190,7 @@ const execution = "test"
 // run is a test that runs.
 type run struct {
 	Test
+	objects *objects.Memory
 	clock   *local.Clock
 	flow    *flow.Flow
 	all     *flow.Flow // has the steps of all flows of the test
@@ -318,6 +325,7 @@ func (r *run) tasks() (tasks *local.Functions, err error) {
 	if tasks, err = local.NewFunctions(r.clock, actions); err != nil {
 		return nil, err
 	}
+	tasks.AddObjects(r.objects)
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
 		if task.Resource.Kind != "" && task.Resource.Sync() == "" || task.Resource.Subflow {
@@ -451,6 +459,7 @@ func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
 	result := Result{
 		Status: state.Status, Error: state.Error, Cause: state.Cause, Elapsed: state.At.Sub(state.Started), Calls: r.calls, UnusedAnswers: r.system.UnusedAnswers(),
 	}
+	result.Objects = r.objects.Texts()
 	if !state.Output.IsMissing() {
 		result.Output = state.Output.AppendJSON(nil)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/objects"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -87,8 +89,18 @@ func (t *Functions) define(name, definition, dir string) error {
 	switch {
 	case definition == string(providerSimulated):
 		return notSimulated(name, resource)
-	case (resource.Operation != "" || flow.IsIntegration(name)) && definition == string(providerAWS):
+	case (resource.Operation != "" || flow.IsIntegration(name) || name == flow.Objects) && definition == string(providerAWS):
 		t.runners[name] = operationOnAWS{}
+		return nil
+	case name == flow.Objects:
+		path, ok := strings.CutPrefix(definition, "dir:")
+		if !ok || path == "" {
+			return fmt.Errorf("%q is not usable for objects of S3; allowed: dir:FOLDER, with a folder for each bucket, or aws", Hidden(definition))
+		}
+		if dir != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		t.AddObjects(objects.Folder(path))
 		return nil
 	}
 	r, err := parseRunner(definition, dir)
@@ -231,20 +243,26 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
 // Resolve returns an error for each function of a flow without a runner, with the first step that
 // calls it.
-func (t *Functions) Resolve(flow *flow.Flow) []error {
+func (t *Functions) Resolve(def *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
-	for step, task := range flow.Tasks() {
+	for step, task := range def.Tasks() {
 		// A call may compute its function, and an activity have workers elsewhere.
 		// AWS's sample expects another form of result than the built-in functions have.
 		_, isOwn := t.runnerOf(task.Resource)
-		isKnown := isOwn || t.knows(task.Resource) && !(flow.IsMachine && slices.Contains(sampleFunctions, task.Resource.Function))
+		isKnown := isOwn || t.knows(task.Resource) && !(def.IsMachine && slices.Contains(sampleFunctions, task.Resource.Function))
 		if task.Resource.Subflow || task.Resource.Text == "" || task.Resource.Activity || isKnown {
 			continue
 		}
 		if names := TaskNames(task.Resource); !seen[names[0]] {
 			seen[names[0]] = true
-			missing = append(missing, t.unknown(flow, step, task.Resource, names))
+			missing = append(missing, t.unknown(def, step, task.Resource, names))
+		}
+	}
+	for _, step := range def.All {
+		run := step.MapRun()
+		if run != nil && (run.Items != nil || run.Written != nil) && t.runners[flow.Objects] == nil {
+			return append(missing, &UnknownFunctionError{Function: flow.Objects, Step: step.Name, Position: step.Position, Known: t.names()})
 		}
 	}
 	return missing
@@ -305,6 +323,8 @@ func (e *UnknownFunctionError) Error() string {
 	case e.Place != "":
 		return fmt.Sprintf("step %s: no runner for %q (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
 			e.Step, e.Place, e.Place, e.Function)
+	case e.Function == flow.Objects:
+		return fmt.Sprintf("step %s: no runner for objects of S3 (s3=dir:FOLDER, with a folder for each bucket, or s3=aws)", e.Step)
 	case e.IsAction && jobs.IsCustom(e.Function):
 		return fmt.Sprintf("step %s: no runner for action %q (simulated, aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
 	case e.IsAction:
@@ -384,7 +404,7 @@ func (t *Functions) classOf(call machine.Call) callClass {
 	switch r.(type) {
 	case command:
 		return classCommand
-	case inProcess:
+	case inProcess, objectsIn:
 		return classBuiltIn
 	}
 	return classRemote

@@ -57,7 +57,7 @@ func (r forkRun) claimed(sig ItemsClaimed) *flow.Step {
 // is one. Otherwise the claim lasts for a moment at the lane's pace, and leaves enough to the other
 // lanes. The size is 0 if the log is nearly full.
 func (r forkRun) claimSize() int {
-	s, limit := r.state(), r.env.Limits.laneEvents()
+	s, limit := r.state(), r.laneEvents()
 	if s.Events*5 > limit*4 { // over four fifths (rule 28)
 		return 0
 	}

@@ -159,6 +159,9 @@ func (r *run) needsNewerFormat() *token.Outcome {
 		if foreach, ok := step.Kind.(*flow.Foreach); ok && foreach.Tolerance.IsSet() {
 			return limitReached(ErrorInvalidArgument, needs, step.Name, "tolerated failures of a foreach")
 		}
+		if step.MapRun() != nil {
+			return limitReached(ErrorInvalidArgument, needs, step.Name, "iterations that are executions")
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
@@ -70,12 +71,19 @@ func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 	case LaneFailed:
 		forkRun{r, step, k.items}.laneFailed(sig.Failure.Cut())
 		r.failedIn(sig.Step)
+	case Returned:
+		return forkRun{r, step, k.items}.returned(sig.Outcome)
 	case TimerDue:
-		if r.state().Waiting.For == WaitingForRetry {
+		switch r.state().Waiting.For {
+		case WaitingForRetry:
 			_, w := r.leaveWaiting()
 			return r.tryAgain(step, w)
+		case WaitingForCall: // was postponed
+			w := r.ownWaiting()
+			w.Due, w.Entry = time.Time{}, r.entry()
+			r.do(forkRun{r, step, k.items}.call(w))
 		}
-	case Started, Returned, Submitted, Queued, TokenClosed, BeatSeen, StopRequested:
+	case Started, Submitted, Queued, TokenClosed, BeatSeen, StopRequested:
 	}
 	return nil
 }
@@ -93,6 +101,10 @@ func (k forkKind[I]) pending(r *run, step *flow.Step, executed Executed) Command
 	switch {
 	case s.Ending != nil && fork == nil, s.Waiting.For == WaitingForRetry:
 		return nil
+	case s.Waiting.postponed():
+		return nil
+	case s.Waiting.For == WaitingForCall:
+		return forkRun{r, step, k.items}.call(s.Waiting)
 	case s.Waiting.For == WaitingForReport:
 		return s.report()
 	case fork == nil:
@@ -109,19 +121,26 @@ func (k forkKind[I]) canWait(w *Waiting) bool {
 	case !mayRetry(k.items.handlers(), w):
 		return false
 	case fork == nil:
-		return w.IsBetweenItems() || w.For == WaitingForRetry
+		return w.IsBetweenItems() || w.For == WaitingForRetry || w.For == WaitingForCall && isRun(k.items)
 	}
 	isLeast := fork.Lanes >= leastLanes(k.items, fork.Tolerated) || fork.First > 0 && fork.Lanes > 0
 	return isLeast && fork.Lanes <= MaxLanes
 }
 
 // leastLanes is the least number of lanes of a fork. A fork with handlers always runs in lanes: its
-// log goes on after a failure in them (rule 31). A fork with tolerated failures does, too.
+// log goes on after a failure in them (rule 31). A fork with tolerated failures does, too, and a
+// run does.
 func leastLanes(i items, tolerated int) int {
-	if h := i.handlers(); tolerated > 0 || len(h.Retry)+len(h.Catch) > 0 {
+	if h := i.handlers(); tolerated > 0 || isRun(i) || len(h.Retry)+len(h.Catch) > 0 {
 		return 1
 	}
 	return 2 //nolint:mnd // one lane is no fork
+}
+
+// isRun reports whether the items are executions for users.
+func isRun(i items) bool {
+	foreach, ok := i.(iterations)
+	return ok && foreach.Run != nil
 }
 
 func (k forkKind[I]) owns(o Owner) bool {
@@ -196,8 +215,19 @@ func (iterations) has(int) bool { return true }
 // enterFork begins an attempt of the fork, which the last event entered. With fewer lanes than the
 // least number its items run in this log (rule 14). Retried are the retries before it.
 func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
-	e, failure := r.items.extent(r.run, r.step, input)
 	w := Waiting{Attempt: Attempt{Step: r.step.Index, Number: r.state().Events}, Input: input, Retried: retried}
+	if run := r.step.MapRun(); run != nil {
+		w.Input = value.Merge(r.lookup.Open(input), value.Object(value.Member{Key: run.Name, Value: value.String(RunName(r.state().ID(), w.Attempt.Number))}))
+		if run.Items != nil {
+			return r.waitForCall(w)
+		}
+	}
+	return r.enterItems(w)
+}
+
+// enterItems enters the items in the input of the attempt.
+func (r forkRun) enterItems(w Waiting) *flow.Step {
+	e, failure := r.items.extent(r.run, r.step, w.Input)
 	if failure != nil {
 		return r.attemptFailed(r.step, w, *failure)
 	}
@@ -210,13 +240,13 @@ func (r forkRun) enterFork(input value.Value, retried []int) *flow.Step {
 		if needsOutputs(r.step) {
 			local = r.withResults(value.Array())
 		}
-		return r.exitFork(input, local)
+		return r.endItems(w, local)
 	}
 	if e.lanes = min(e.lanes, e.items); e.lanes >= leastLanes(r.items, e.tolerated) || had != nil {
 		return r.waitForLanes(w, e)
 	}
 	r.open(Series{
-		Owner: Owner{Kind: OwnerFork, Step: r.step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
+		Owner: Owner{Kind: OwnerFork, Step: r.step.Index}, Input: w.Input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
 	})
 	return r.enterItem(0)
 }
@@ -246,7 +276,7 @@ func (r forkRun) waitForLanes(w Waiting, e extent) *flow.Step {
 // block is the number of ids for each lane of the step: for its own events, and for the events of
 // the lanes of all forks that it may enter. It is huge if there are not so many numbers.
 func (r forkRun) block() int {
-	events := r.env.Limits.laneEvents()
+	events := r.env.Limits.laneEvents(r.step)
 	size, perLevel := events, events/2*MaxLanes // a fork has at least two events
 	for range forksInside(r.env.Flow, r.step) {
 		if size > math.MaxInt/perLevel {
@@ -304,7 +334,7 @@ func (r forkRun) leaveItem(index int, end token.Outcome) *flow.Step {
 	if needsOutputs(r.step) {
 		r.setLocal(r.withOutput(fork.Local, output))
 	}
-	if err := r.limitsReached(r.step, fork.Input, fork.Local); err != nil {
+	if err := r.limitsReached(r.step, r.limited(fork.Input, fork.Local)...); err != nil {
 		return r.failExecution(r.step, *err)
 	}
 	if end.Failed() && s.Tolerance.Most < s.Tolerance.Items { // too many can fail
@@ -407,7 +437,7 @@ func (r forkRun) endFork(fork Series) *flow.Step {
 		local = r.joinedLists(fork.Local)
 	}
 	if len(r.state().Series) > 0 {
-		return r.exitFork(fork.Input, local)
+		return r.endItems(Waiting{Attempt: Attempt{Step: r.step.Index, Number: fork.Entered}, Input: fork.Input}, local)
 	}
 	r.close(StatusSucceeded, token.Success(local))
 	return nil
@@ -415,8 +445,11 @@ func (r forkRun) endFork(fork Series) *flow.Step {
 
 // exitFork ends the step. The limit of its data is checked before its mappings read large values.
 func (r forkRun) exitFork(input, local value.Value) *flow.Step {
-	if err := r.checkData(r.step, input, local); err != nil {
+	if err := r.checkData(r.step, r.limited(input, local)...); err != nil {
 		return r.fail(r.step, *err)
+	}
+	if run := r.step.MapRun(); run != nil {
+		input = value.Object(value.Member{Key: run.Name, Value: r.lookup.Open(input).Get(run.Name)})
 	}
 	return r.exit(r.step, input, local, 0)
 }
@@ -448,6 +481,13 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 		r.endAsDecided()
 	case sig.Failure.Failed():
 		failure, failed := sig.Failure.Cut(), cmp.Or(sig.Step, r.state().FailedStep)
+		if r.step.MapRun() != nil {
+			if failure.Error != ErrorInternal && w.Fork().Tolerated == 0 {
+				cause := fmt.Sprintf("step %s: an iteration failed with %s: %s", r.step.Name, failure.Error, failure.Cause)
+				failure = r.named(token.Failure(ErrorTolerance, cause)).Cut()
+			}
+			w = again(w)
+		}
 		r.failedIn("") // a catch may fail
 		if next, ok := r.handled(r.step, w, failure); ok {
 			return next
@@ -457,17 +497,17 @@ func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 	case sig.Left > 0:
 		return r.attemptFailed(r.step, w, noRoom(r.step, sig.Left, w.Fork().Items))
 	case !needsOutputs(r.step):
-		return r.exitFork(w.Input, value.Missing())
+		return r.endItems(w, value.Missing())
 	case len(sig.Outputs) != w.Fork().Lanes, w.Fork().First > 0 && len(sig.Ranges) != w.Fork().Lanes:
 		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Fork().Lanes)
 	default:
-		if err := r.checkData(r.step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
+		if err := r.checkData(r.step, r.limited(append([]value.Value{w.Input}, sig.Outputs...)...)...); err != nil {
 			return r.fail(r.step, *err)
 		}
 		if w.Fork().First > 0 {
-			return r.exitFork(w.Input, r.withResults(r.inOrder(sig, w.Fork().Items)))
+			return r.endItems(w, r.withResults(r.inOrder(sig, w.Fork().Items)))
 		}
-		return r.exitFork(w.Input, r.interleaved(sig.Outputs))
+		return r.endItems(w, r.interleaved(sig.Outputs))
 	}
 	return nil
 }

@@ -51,10 +51,12 @@ type Hints struct {
 
 // The defaults. DefaultEvents is the limit of Step Functions, so that its machines run to the same
 // end; DefaultLaneEvents and DefaultData are those of FDL's vendor. A lane has fewer events because
-// its fork reserves ids for all of them (see block), and nested forks multiply the ids.
+// its fork reserves ids for all of them (see block), and nested forks multiply the ids. A lane of a
+// run has DefaultRunEvents for the executions that it runs one after the other.
 const (
 	DefaultEvents     = 25000
 	DefaultLaneEvents = 5000
+	DefaultRunEvents  = 400_000
 	DefaultData       = 32 << 10
 	DefaultDuration   = 90 * 24 * time.Hour
 	DefaultRetention  = 30 * 24 * time.Hour
@@ -73,7 +75,18 @@ const MaxLargeData = 6 << 20
 // MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
 const MaxItem = 390 << 10
 
-func (l Limits) laneEvents() int { return cmp.Or(l.Events, DefaultLaneEvents) }
+// laneEvents is the limit of events of a lane of a fork.
+func (l Limits) laneEvents(fork *flow.Step) int {
+	if fork.MapRun() != nil {
+		return cmp.Or(l.Events, DefaultRunEvents)
+	}
+	return cmp.Or(l.Events, DefaultLaneEvents)
+}
+
+// laneEvents is the limit of events of the lane.
+func (x *tx) laneEvents() int {
+	return x.env.Limits.laneEvents(x.env.Flow.All[x.state().Series[0].Owner.Step])
+}
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
 
@@ -177,7 +190,7 @@ const EventsReserve = 6
 func (x *tx) checkEvents() *token.Outcome {
 	s, limit, log := x.state(), cmp.Or(x.env.Limits.Events, DefaultEvents), "the execution"
 	if s.isLane() {
-		limit, log = x.env.Limits.laneEvents(), "a lane of the execution"
+		limit, log = x.laneEvents(), "a lane of the execution"
 	}
 	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil

@@ -81,6 +81,11 @@ func (c *Client) CallOnce(ctx context.Context, o Operation, params []byte, once 
 	if err != nil {
 		return Response{}, err
 	}
+	return c.send(ctx, o, m)
+}
+
+// send sends the request of an operation.
+func (c *Client) send(ctx context.Context, o Operation, m message) (Response, error) {
 	base, err := c.endpoint(ctx, o.Service, o.HostPrefix)
 	if err != nil {
 		return Response{}, err
@@ -176,7 +181,7 @@ func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddle
 			region := cmp.Or(service.Regions[partitionOf(c.config.Region).name], c.config.Region)
 			now := time.Now().Add(time.Duration(c.skew.Load()))
 			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service.signing(), region, now, func(o *v4.SignerOptions) {
-				o.DisableURIPathEscaping = service.Protocol == RESTXML
+				o.DisableURIPathEscaping = service.Protocol == RESTXML || service.Protocol == Bytes
 			})
 		}
 		if err != nil {

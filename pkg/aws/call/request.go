@@ -30,6 +30,7 @@ const (
 	RESTJSON Protocol = "rest"
 	RESTXML  Protocol = "xml"
 	Query    Protocol = "query"
+	Bytes    Protocol = "bytes" // of objects: the body of a response as it is
 )
 
 // message is the request of an operation before it has a host and a signature.
@@ -66,6 +67,8 @@ func messageOf(o Operation, params []byte, once string) (message, error) {
 		m.body = body.Bytes()
 	case RESTJSON, RESTXML:
 		err = m.writeREST(o, members)
+	case Bytes:
+		fallthrough
 	default:
 		err = errors.New("the row has no protocol")
 	}

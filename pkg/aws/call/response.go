@@ -22,8 +22,12 @@ import (
 
 // result returns the body of a response as a JSON object with the names of the service.
 func result(o Operation, status int, header http.Header, body []byte) ([]byte, error) {
-	if o.Service.Protocol == Query {
+	switch o.Service.Protocol {
+	case Query:
 		return readXML(o, body)
+	case Bytes:
+		return body, nil
+	case JSON10, JSON11, RESTJSON, RESTXML:
 	}
 	s := anything
 	if o.Output != "" {
@@ -276,7 +280,7 @@ func parsed(kind byte, text string) any {
 func refusal(protocol Protocol, status int, header http.Header, body []byte) error {
 	var code, message string
 	switch protocol { //nolint:exhaustive // all others are JSON
-	case RESTXML:
+	case RESTXML, Bytes:
 		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), true)
 		if code, message = found.Code, found.Message; code == "" && status == http.StatusNotFound { // of a HEAD, which has no body
 			code, message = "NoSuchKey", "The specified key does not exist."

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/objects"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -41,8 +43,11 @@ func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	if err := json.Unmarshal(input, &r); err != nil {
 		return nil, Invalid("the input is not an object with operation, params and idempotencyKey")
 	}
-	if flow.IsIntegration(r.Operation) {
+	switch {
+	case flow.IsIntegration(r.Operation):
 		return a.integrate(ctx, r)
+	case r.Operation == flow.Objects:
+		return a.objects(ctx, r)
 	}
 	service, name, _ := strings.Cut(r.Operation, ":")
 	row, err := catalogue.Lookup(service, name)
@@ -54,6 +59,22 @@ func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, failed(withService(service), err)
 	}
 	return response.Body, nil
+}
+
+// objects reads or writes objects of S3 for a Map. An error that is not the service's is in the
+// request or in an object.
+func (a *Actions) objects(ctx context.Context, r request) ([]byte, error) {
+	params, err := value.ParseJSON(r.Params)
+	if err != nil {
+		return nil, Invalid(err.Error())
+	}
+	result, err := objects.Call(ctx, a.client, params)
+	if _, ok := errors.AsType[*smithy.OperationError](err); ok {
+		return nil, failed(withService(flow.Objects), err)
+	} else if err != nil {
+		return nil, Invalid(err.Error())
+	}
+	return []byte(result.JSON()), nil
 }
 
 // integrate calls the operation of a machine. Params that were not sent are States.Runtime, as on

@@ -44,7 +44,7 @@ var roles = map[string]string{
 	"CreateStateMachine": roleManage, "UpdateStateMachine": roleManage, "DeleteStateMachine": roleManage, "PublishStateMachineVersion": roleManage,
 	"DeleteStateMachineVersion": roleManage, "CreateStateMachineAlias": roleManage, "UpdateStateMachineAlias": roleManage,
 	"DeleteStateMachineAlias": roleManage, "TagResource": roleManage, "UntagResource": roleManage,
-	"StartSyncExecution": roleStart, "RedriveExecution": roleStart, "TestState": roleStart,
+	"StartSyncExecution": roleStart, "RedriveExecution": roleStart, "TestState": roleStart, "DescribeMapRun": roleRead, "ListMapRuns": roleRead,
 	"GetActivityTask": roleReport,
 	"CreateActivity":  roleManage, "DeleteActivity": roleManage, "DescribeActivity": roleRead, "ListActivities": roleRead,
 }

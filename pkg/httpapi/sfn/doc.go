@@ -7,7 +7,10 @@
 //	StartExecution         stateMachineArn, name, input                          -> executionArn, startDate
 //	StopExecution          executionArn, error, cause                            -> stopDate
 //	DescribeExecution      executionArn, includedData                            -> execution
-//	ListExecutions         stateMachineArn, statusFilter, maxResults, nextToken  -> executions, nextToken
+//	ListExecutions         stateMachineArn or mapRunArn, statusFilter, maxResults, nextToken
+//	                                                                             -> executions, nextToken
+//	ListMapRuns            executionArn                                          -> mapRuns
+//	DescribeMapRun         mapRunArn                                             -> Map run
 //	GetExecutionHistory    executionArn, maxResults, nextToken, reverseOrder, includeExecutionData
 //	                                                                             -> events, nextToken
 //	RedriveExecution       executionArn                                          -> redriveDate

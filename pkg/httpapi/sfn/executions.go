@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
@@ -116,6 +117,9 @@ func (h handler) metadata(state machine.State) object {
 
 // describeExecution returns an execution, and whether it can be redriven.
 func (h handler) describeExecution(ctx context.Context, r request) (object, error) {
+	if strings.Contains(r.ExecutionArn, "/") { // of a run
+		return h.describeChild(ctx, r, r.ExecutionArn)
+	}
 	_, state, err := h.find(ctx, r)
 	if err != nil {
 		return nil, err
@@ -148,10 +152,13 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 	switch {
 	case err != nil:
 		return nil, err
-	case r.MapRunArn != "" || r.RedriveFilter != "":
-		return nil, invalid(codeInvalid, "mapRunArn and redriveFilter are not supported; leave them out")
+	case r.RedriveFilter != "":
+		return nil, invalid(codeInvalid, "redriveFilter is not supported; leave it out")
 	case !known:
 		return nil, invalid(codeInvalid, "this statusFilter is not one of RUNNING, SUCCEEDED, FAILED, ABORTED and TIMED_OUT")
+	}
+	if r.MapRunArn != "" {
+		return h.listChildren(ctx, r, limit)
 	}
 	of, err := h.revision(ctx, r.StateMachineArn)
 	if err != nil {

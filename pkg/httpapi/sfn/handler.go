@@ -130,6 +130,7 @@ var actions = map[string]func(handler, context.Context, request) (object, error)
 	"TagResource": handler.tagResource, "UntagResource": handler.untagResource, "ListTagsForResource": handler.listTags,
 	"CreateActivity": handler.createActivity, "DeleteActivity": handler.deleteActivity, "DescribeActivity": handler.describeActivity,
 	"ListActivities": handler.listActivities, "GetActivityTask": handler.activityTask,
+	"DescribeMapRun": handler.describeRun, "ListMapRuns": handler.listRuns,
 	"StartSyncExecution": handler.startSync, "RedriveExecution": handler.redriveExecution,
 	"TestState": handler.testState,
 }

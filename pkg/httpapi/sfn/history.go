@@ -38,13 +38,19 @@ type history struct {
 // newHistory returns a history without events.
 func newHistory(def *flow.Flow, region string, withoutIO bool, largest int) history {
 	h := history{flow: def, region: region, withoutIO: withoutIO, largest: largest, events: []object{}}
-	h.forks = slices.ContainsFunc(def.All, (*flow.Step).IsFork)
+	if slices.ContainsFunc(def.All, (*flow.Step).IsFork) {
+		h.room = idsOfEvent
+	}
+	if slices.ContainsFunc(def.All, func(s *flow.Step) bool { return s.MapRun() != nil }) {
+		h.room = idsOfEventWithRuns
+	}
 	return h
 }
 
 // Render returns events of an execution as GetExecutionHistory does.
 func Render(def *flow.Flow, region string, events []machine.Event) ([]json.RawMessage, error) {
 	h := newHistory(def, region, false, math.MaxInt)
+	h.runs = "arn:aws:states:" + region + "::mapRun:" + def.Name
 	var rendered []json.RawMessage
 	for _, e := range events {
 		h.add(e)
@@ -59,8 +65,12 @@ func Render(def *flow.Flow, region string, events []machine.Event) ([]json.RawMe
 	return rendered, nil
 }
 
-// add adds an event, if the API has a type for it, and the events that it has beside it.
+// add adds an event, if the API has a type for it, and the events that it has beside it. It omits
+// the events of children of a Map in mode DISTRIBUTED.
 func (h *history) add(e machine.Event) {
+	if e.IsInRun(h.flow) {
+		return
+	}
 	if h.entered == nil {
 		h.from = checkpoint{e.ID, h.last, slices.Clone(h.known)}
 	}

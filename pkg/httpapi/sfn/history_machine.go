@@ -15,18 +15,26 @@ import (
 // forks the ids are 1, 2, 3, ...; with forks they are derived from the ids of the engine, so that
 // they are the same while lanes run.
 type machineHistory struct {
-	forks bool
-	last  int // id
+	room int    // ids for each event of the engine, 0 without forks
+	runs string // begins the ARNs of runs of Maps in mode DISTRIBUTED
+	last int    // id
 	// entered is a fork that was entered and has no event of its start yet, nil for none.
 	entered *machine.Event
 	// starts has the parameters of starts of executions, by step and iteration.
 	starts map[string]value.Value
 }
 
-const errorQuery = "States.QueryEvaluationError" // of a state with JSONata
+const (
+	errorQuery  = "States.QueryEvaluationError" // of a state with JSONata
+	errorReader = "States.ItemReaderFailed"
+)
 
-// A history with forks has room for an event before and one behind each event of the engine.
-const idsOfEvent = 3
+// A history with forks has room for an event before and one behind each event of the engine, and
+// for two with Maps in mode DISTRIBUTED.
+const (
+	idsOfEvent         = 3
+	idsOfEventWithRuns = 5
+)
 
 // addOfMachine adds an event and those events that only the API has.
 func (h *history) addOfMachine(e machine.Event) {
@@ -72,11 +80,11 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.entered = nil
 		dataFailed := e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0
 		switch {
-		case dataFailed && e.Error != errorQuery:
+		case dataFailed && e.Error != errorQuery && e.Error != errorReader:
 			h.of(e.ID).shown = h.of(fork.ID).shown
 			return true
-		case !dataFailed:
-			h.extra(*fork, "StateStarted", h.of(fork.ID).shown, 1, h.startOf(*fork))
+		case !dataFailed || e.Error == errorReader:
+			h.addStart(*fork, 1)
 		}
 	}
 	by := h.of(e.By)
@@ -84,18 +92,36 @@ func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
 		h.addEvaluation(e, step, by.evaluated)
 		by.shown = h.last
 	}
-	switch isFork := step != nil && step.IsFork(); {
-	case isFork && e.Type == machine.StepStarted: // another attempt
-		h.extra(e, "StateStarted", h.of(e.By).shown, 0, h.startOf(e))
+	return step != nil && step.IsFork() && h.addOfFork(e, step, by)
+}
+
+// addOfFork adds the start of another attempt of a fork, or the end of its run and of the state. It
+// reports whether the event itself is hidden.
+func (h *history) addOfFork(e machine.Event, step *flow.Step, by *known) (hidden bool) {
+	const beforeState, beforeEvent = -2, -1
+	details, run := object{}, step.MapRun()
+	addFailure(details, e)
+	if e.Type == machine.StepStarted {
+		h.of(e.ID).shown = h.of(e.By).shown
+		if run == nil || run.Items == nil || e.Lanes == 0 { // otherwise its items were read
+			h.addStart(e, 0)
+		}
 		return true
-	case isFork && e.Type == machine.StepFailed && !e.Output.IsMissing(): // was caught
-		details := object{}
-		addFailure(details, e)
-		h.extra(e, "StateFailed", h.of(e.By).shown, -1, details)
+	}
+	end := map[machine.EventType]string{machine.StepExited: "Succeeded", machine.StepFailed: "Failed"}[e.Type]
+	if end == "" {
+		return false
+	}
+	if run != nil {
+		h.extra(e, "MapRun"+end, by.shown, beforeState, details)
 		by.shown = h.last
 	}
-	if e.Type == machine.StepExited && step.IsFork() {
-		h.extra(e, "StateSucceeded", by.shown, -1, object{})
+	switch {
+	case e.Type == machine.StepExited:
+		h.extra(e, "StateSucceeded", by.shown, beforeEvent, details)
+	case !e.Output.IsMissing(): // was caught
+		h.extra(e, "StateFailed", by.shown, beforeEvent, details)
+		by.shown = h.last
 	}
 	return false
 }
@@ -112,18 +138,22 @@ func (h *history) addEvaluation(e machine.Event, step *flow.Step, by int) {
 	h.extra(e, "EvaluationFailed", by, -1, details)
 }
 
-// startOf returns the details of the start of a fork.
-func (h *history) startOf(e machine.Event) object {
-	if stateName(h.stepOf(e)) != "Map" || e.Items == 0 {
-		return object{}
+// addStart adds the start of a fork beside an event, and of its run.
+func (h *history) addStart(e machine.Event, beside int) {
+	step, details := h.stepOf(e), object{}
+	if stateName(step) == "Map" && e.Items > 0 || step.MapRun() != nil {
+		details["length"] = e.Items
 	}
-	return object{"length": e.Items}
+	h.extra(e, "StateStarted", h.of(e.ID).shown, beside, details)
+	if run := step.MapRun(); run != nil {
+		h.extra(e, "MapRunStarted", h.of(e.ID).shown, beside+1, object{"mapRunArn": h.runs + "/" + run.Label + ":" + machine.RunName(e.Log, e.Number)})
+	}
 }
 
 // next returns the id for an event of the engine, or for an event beside it.
 func (h *history) next(id, beside int) int {
-	if h.forks {
-		return id*idsOfEvent + beside
+	if h.room > 0 {
+		return id*h.room + beside
 	}
 	return h.last + 1
 }

@@ -119,6 +119,7 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 		return nil, err
 	}
 	collected := newHistory(flow, h.Region, r.IncludeExecutionData != nil && !*r.IncludeExecutionData, h.largestValue())
+	collected.runs = h.arn("mapRun", state.Flow.Name)
 	read := h.nextEvents
 	if r.ReverseOrder {
 		read = h.lastEvents
@@ -149,6 +150,25 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 	return response, nil
 }
 
+// historyFrom reads events from an id on, until full reports that the page ends with an event. It
+// skips the children of Maps in mode DISTRIBUTED: there may be very many.
+func (h handler) historyFrom(
+	ctx context.Context, id engine.ID, first int, page *history, full func(machine.Event) bool,
+) (read engine.HistoryPage, err error) {
+	for isFull := false; first > 0 && !isFull && err == nil; {
+		from := first
+		first = 0
+		read, err = h.Executions.HistoryFrom(ctx, id, from, func(e machine.Event) bool {
+			isFull = full(e)
+			if step := page.stepOf(e); e.Lanes > 0 && step.MapRun() != nil {
+				first = e.ID + e.Lanes*e.Block + 1
+			}
+			return isFull || first > 0
+		})
+	}
+	return read, err
+}
+
 // nextEvents returns events from an id on, and where the next page begins.
 func (h handler) nextEvents(
 	ctx context.Context, id engine.ID, page *history, token pageToken, limit int,
@@ -158,7 +178,7 @@ func (h handler) nextEvents(
 		page.resume(token.checkpoints[0])
 		first = token.checkpoints[0].from
 	}
-	read, err := h.Executions.HistoryFrom(ctx, id, first, func(e machine.Event) bool {
+	read, err := h.historyFrom(ctx, id, first, page, func(e machine.Event) bool {
 		page.add(e)
 		for len(page.ids) > 0 && page.ids[0] < token.bound { // is on the page before
 			page.size -= page.sizes[0]
@@ -187,7 +207,7 @@ func (h handler) lastEvents(
 	}
 	page.resume(begins)
 	count, spacing := 0, limit
-	_, err = h.Executions.HistoryFrom(ctx, id, begins.from, func(e machine.Event) bool {
+	_, err = h.historyFrom(ctx, id, begins.from, page, func(e machine.Event) bool {
 		page.add(e)
 		if count++; most == math.MaxInt && count%spacing == 0 {
 			if checkpoints = append(checkpoints, page.from); len(checkpoints) > maxCheckpoints {

