@@ -100,7 +100,8 @@ var house = []row{
 		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated", "pkg/internal/bounded", "pkg/objects"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
-	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr", "pkg/internal/bounded", "pkg/objects"}, useCases...), modules: []string{yaml}},
+	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr", "pkg/internal/bounded", "pkg/objects"}, useCases...),
+		modules: []string{yaml}},
 	{path: "pkg/internal/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 	{path: "pkg/internal/sim/mutation", testing: true},
 
@@ -129,7 +130,8 @@ var house = []row{
 	{path: "pkg/internal/suite/botocore", testing: true},
 	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
 	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/internal/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
-	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact", "pkg/objects"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact", "pkg/objects"}, useCases...),
+		modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
@@ -236,7 +238,8 @@ func clients(services ...string) []string {
 // network or randomness. purity_test.go checks the parts of fmt, time and sync that do.
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha1", "crypto/sha256", "crypto/sha512", "embed",
-	"encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "html", "io", "iter", "maps", "math", "math/big", "net/url",
+	"encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "html", "io", "iter", "maps", "math", "math/big",
+	"net/url",
 	"path", "reflect", "regexp", "regexp/syntax", "slices", "strconv", "strings", "sync", "time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 

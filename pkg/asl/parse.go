@@ -339,7 +339,8 @@ func (p *parser) states(n *document.Node, owner *flow.Step, in around) []*flow.S
 	if first != nil {
 		i := slices.Index(names, first.Scalar.Text())
 		if i < 0 {
-			p.coded(codeTarget, first.Pos, "%s: StartAt is %s, which is no state of this object%s", p.place(), described(first), similar.MeantOrKnown(first.Scalar.Text(), names))
+			p.coded(codeTarget, first.Pos, "%s: StartAt is %s, which is no state of this object%s", p.place(), described(first),
+				similar.MeantOrKnown(first.Scalar.Text(), names))
 		} else {
 			start := entries[i]
 			entries = slices.Insert(slices.Delete(entries, i, i+1), 0, start)
@@ -435,7 +436,8 @@ func (s *seriesParser) connect() {
 		}
 	}
 	if s.state = outer; !hasEnd {
-		s.coded("MISSING_END_STATE", s.series.Steps[0].Position, "%s: no state ends it; write \"End\": true into the last state, or let a state lead to a Succeed or a Fail", s.place())
+		s.coded("MISSING_END_STATE", s.series.Steps[0].Position,
+			"%s: no state ends it; write \"End\": true into the last state, or let a state lead to a Succeed or a Fail", s.place())
 	}
 	if len(s.Problems.Errors()) == 0 {
 		s.checkWays()

@@ -18,23 +18,26 @@ func TestParseReports(t *testing.T) {
 		return `{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass", "Output": {"x": "` + text + `"}, "End": true}}}`
 	}
 	for text, want := range map[string]string{
-		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"},}}`:                                                       `1:54: the machine begins with { and is not JSON: invalid character '}'`,
-		"{\n  'StartAt': 'A', 'States': {'A': {Type: Succeed}}}":                                                        `2:3: the machine begins with { and is not JSON: invalid character '\''`,
-		"{ // first\n\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Succeed\"}}}":                                 `1:3: the machine begins with { and is not JSON`,
-		pass(`States.Format('{}')`):                                                                                     "has more places {} than there are values",
-		pass(`States.Format('a', $.b)`):                                                                                 "has fewer places {} than there are values",
-		pass(`States.Hash($.a, 'md5')`):                                                                                 "md5",
-		pass(`States.Format(\"a {}\", $.b)`):                                                                            "a text in a call stands in single quotes",
-		pass(`States.MathAdd(1)`):                                                                                       "States.MathAdd has 1 argument; allowed: 2",
-		pass(`States.MathRandom(1)`):                                                                                    "States.MathRandom has 1 argument; allowed: 2 to 3",
-		pass(`States.Format()`):                                                                                         "States.Format has 0 arguments; allowed: at least 1",
-		`{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": []}}}`:                                          `Choices is empty; write at least one of the rules`,
-		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Succeed"}}}`:                              `1:55: state "B": no state leads to it`,
-		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}}`:          `1:29: the machine: no state ends it; write "End": true`,
-		`{"StartAt": "A", "Comment": 5, "States": {"A": {"Type": "Succeed"}}}`:                                          `1:29: the machine: Comment is number 5; allowed: a text`,
-		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": null}}}`:                                             `state "A": Next is nothing; allowed: the name of a state: A`,
-		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Output": 1, "End": true}}}`:                                 `it belongs to JSONata; with JSONPath write Parameters`,
-		`{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass", "Parameters": 1, "End": true}}}`: `it belongs to JSONPath; with JSONata write Output`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"},}}`:                       `1:54: the machine begins with { and is not JSON: invalid character '}'`,
+		"{\n  'StartAt': 'A', 'States': {'A': {Type: Succeed}}}":                        `2:3: the machine begins with { and is not JSON: invalid character '\''`,
+		"{ // first\n\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Succeed\"}}}": `1:3: the machine begins with { and is not JSON`,
+
+		pass(`States.Format('{}')`):                                            "has more places {} than there are values",
+		pass(`States.Format('a', $.b)`):                                        "has fewer places {} than there are values",
+		pass(`States.Hash($.a, 'md5')`):                                        "md5",
+		pass(`States.Format(\"a {}\", $.b)`):                                   "a text in a call stands in single quotes",
+		pass(`States.MathAdd(1)`):                                              "States.MathAdd has 1 argument; allowed: 2",
+		pass(`States.MathRandom(1)`):                                           "States.MathRandom has 1 argument; allowed: 2 to 3",
+		pass(`States.Format()`):                                                "States.Format has 0 arguments; allowed: at least 1",
+		`{"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": []}}}`: `Choices is empty; write at least one of the rules`,
+
+		`{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "B": {"Type": "Succeed"}}}`:                     `1:55: state "B": no state leads to it`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "Next": "A"}}}`: `1:29: the machine: no state ends it`,
+
+		`{"StartAt": "A", "Comment": 5, "States": {"A": {"Type": "Succeed"}}}`:          `1:29: the machine: Comment is number 5; allowed: a text`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": null}}}`:             `state "A": Next is nothing; allowed: the name of a state: A`,
+		`{"StartAt": "A", "States": {"A": {"Type": "Pass", "Output": 1, "End": true}}}`: `it belongs to JSONata; with JSONPath write Parameters`,
+		strings.Replace(query("1"), `"Output"`, `"Parameters"`, 1):                      `it belongs to JSONPath; with JSONata write Output`,
 		`{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke",
 			"Parameters": {"FunctionName": "f", "ClientContext": "c"}, "End": true}}}`: `ClientContext is not served; put it into Payload`,
 		query(" {% 1 %}"): `state "A": Output/x is text " {% 1 %}", which is no whole expression; write "{% ... %}", without spaces around`,
@@ -51,7 +54,8 @@ func TestParseReports(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", text, problems, want)
 		}
 	}
-	for _, text := range []string{"StartAt: A\nStates: {'A': {Type: Succeed,}}", "\uFEFF" + pass(`States.Format('{} \\{}', $.a)`), pass(`States.Hash($.a, $.b)`), query(" {% 1 %} ")} {
+	for _, text := range []string{"StartAt: A\nStates: {'A': {Type: Succeed,}}", "\uFEFF" + pass(`States.Format('{} \\{}', $.a)`),
+		pass(`States.Hash($.a, $.b)`), query(" {% 1 %} ")} {
 		if parsed, problems := asl.Parse([]byte(text)); parsed == nil {
 			t.Errorf("%s: %v", text, problems)
 		}
@@ -100,8 +104,10 @@ func TestParseWarns(t *testing.T) {
 			`state "C": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`},
 		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["E"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "D"}, "C": {"Type": "Fail"},
 			"D": {"Type": "Pass", "Next": "B"}`: {`state "B": the states behind it lead to no end`},
-		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}, "B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
-		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}, {"Variable": "$.b", "IsNull": true, "Next": "B"}]}, "B": {"Type": "Fail"}`:    nil,
+		`"A": {` + task + `, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"},
+			"B": {"Type": "Wait", "Seconds": 1, "Next": "A"}, "C": {"Type": "Fail"}`: nil,
+		`"A": {"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "A"}, {"Variable": "$.b", "IsNull": true, "Next": "B"}]},
+			"B": {"Type": "Fail"}`: nil,
 		catch(`{"ErrorEquals": ["States.Runtime"], "Next": "B"}`): {`no entry handles States.Runtime; remove it`},
 		catch(`{"ErrorEquals": ["E"], "Next": "B"}, {"ErrorEquals": ["F", "E"], "Next": "B"}`): {
 			`an entry before it has error "E", too, so this one never matches; remove it`},

@@ -250,7 +250,7 @@ func (t *Functions) Resolve(def *flow.Flow) []error {
 		// A call may compute its function, and an activity have workers elsewhere.
 		// AWS's sample expects another form of result than the built-in functions have.
 		_, isOwn := t.runnerOf(task.Resource)
-		isKnown := isOwn || t.knows(task.Resource) && !(def.IsMachine && slices.Contains(sampleFunctions, task.Resource.Function))
+		isKnown := isOwn || t.knows(task.Resource) && (!def.IsMachine || !slices.Contains(sampleFunctions, task.Resource.Function))
 		if task.Resource.Subflow || task.Resource.Text == "" || task.Resource.Activity || isKnown {
 			continue
 		}

@@ -206,7 +206,8 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 		return fmt.Sprintf("the record says that lane %d failed", record.Failed)
 	case (after.Error == machine.ErrorInternal || after.Error == l.named(token.Failure(machine.ErrorInternal, "")).Error) && l.mayGiveUp():
 		return ""
-	case before.Ending != nil && (after.Status != before.Ending.Status || l.named(token.Failure(after.Error, "")).Error != l.named(token.Failure(before.Ending.Error, "")).Error):
+	case before.Ending != nil && (after.Status != before.Ending.Status ||
+		l.named(token.Failure(after.Error, "")).Error != l.named(token.Failure(before.Ending.Error, "")).Error):
 		return fmt.Sprintf("it was to be %s %s", before.Ending.Status, before.Ending.Error)
 	case before.Ending != nil, after.Status == machine.StatusTimedOut:
 		return ""

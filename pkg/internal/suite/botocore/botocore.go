@@ -190,14 +190,7 @@ func (m Model) shape(name string, form Form, within []string) string {
 		}
 		return m.structure(s, form, inner)
 	case "list":
-		name := ""
-		switch other := m.wireName(*s.Member, "member"); {
-		case s.Flattened && m.isXML():
-			name = "= "
-		case other != "member" && m.isXML():
-			name = other + " "
-		}
-		return around("["+name, m.item(s.Member.Shape, form, inner), "]")
+		return m.list(s, form, inner)
 	case "map":
 		names := ""
 		if s.Key.LocationName != "" && m.isXML() {
@@ -215,6 +208,18 @@ func (m Model) shape(name string, form Form, within []string) string {
 		return scalars[s.Type]
 	}
 	return ""
+}
+
+// list writes a list with the name of its items, if that is not "member".
+func (m Model) list(s Shape, form Form, within []string) string {
+	name := ""
+	switch other := m.wireName(*s.Member, "member"); {
+	case s.Flattened && m.isXML():
+		name = "= "
+	case other != "member" && m.isXML():
+		name = other + " "
+	}
+	return around("["+name, m.item(s.Member.Shape, form, within), "]")
 }
 
 // open returns the text of a member, empty if it needs no conversion and the form leaves out such
