@@ -30,10 +30,10 @@ func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Ta
 }
 
 // lambdaARN returns the function of an ARN, or of a placeholder like "${Name.Arn}" that a
-// deployment replaces with one. Such a function has the name of its placeholder.
+// deployment replaces with one, or with its name. Such a function has the name of its placeholder.
 func lambdaARN(text string) (resource flow.Resource, ok bool) {
 	if name, qualifier, _ := strings.Cut(text, "}:"); strings.HasPrefix(text, "${") {
-		name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(name, "}"), "${"), ".Arn")
+		name, _, _ = strings.Cut(strings.Trim(name, "${}"), ".") // behind it is an attribute
 		if !isFunctionName(name) {
 			return flow.Resource{}, false
 		}
@@ -195,7 +195,7 @@ func (p *parser) written(n *document.Node) value.Value {
 const allowedResources = `the ARN of a Lambda function or an activity, or arn:aws:states::: and an operation, like lambda:invoke or dynamodb:putItem`
 
 // The members that lambda:invoke has.
-var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier", "LogType", "ClientContext"}
+var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier", "LogType", "LogType.$", "ClientContext"}
 
 // invoke reads the parameters of lambda:invoke. The function gets the Payload.
 func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
@@ -224,7 +224,7 @@ func (p *parser) invoked(task *flow.Task, params *document.Node) {
 	if context := params.Get("ClientContext"); context != nil {
 		p.Problem(context.Pos, "%s: ClientContext is not served; put it into Payload", p.place())
 	}
-	if log := params.Get("LogType"); log != nil {
+	if log := cmp.Or(params.Get("LogType"), params.Get("LogType.$")); log != nil {
 		p.warn(log.Pos, "LogType has no effect, and the result has no LogResult")
 	}
 	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {

@@ -99,6 +99,8 @@ func TestParseWarns(t *testing.T) {
 		return `"A": {` + task + `, "Catch": [` + entries + `], "End": true}, "B": {"Type": "Succeed"}`
 	}
 	for states, want := range map[string][]string{
+		`"A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": {"FunctionName": "${F.functionName}", "LogType.$": "$$.Execution.Name"},
+			"End": true}`: {`state "A": LogType has no effect`},
 		`"A": {"Type": "Succeed"}, "B": {"Type": "Pass", "Next": "C"}, "C": {"Type": "Pass", "Next": "B"}`: {
 			`state "B": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`,
 			`state "C": StartAt does not lead to it, so it never runs; let a state that runs lead to it, or remove it`},
