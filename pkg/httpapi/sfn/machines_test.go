@@ -373,7 +373,7 @@ func TestExecutionIsRedriven(t *testing.T) {
 	})
 }
 
-const failingMap = `{"StartAt":"Each","States":{"Each":{"Type":"Map","ItemsPath":"$.items","MaxConcurrency":2,"End":true,"ItemProcessor":` +
+const failingMap = `{"StartAt":"Each","States":{"Each":{"Type":"Map","ItemsPath":"$.items","MaxConcurrency":1,"End":true,"ItemProcessor":` +
 	`{"StartAt":"Call","States":{"Call":{"Type":"Task","Resource":"arn:aws:lambda:eu-central-1:123456789012:function:odd","End":true}}}}}}`
 
 // oneFailure is a function that fails once, for the item 2, and returns its input.
@@ -396,7 +396,8 @@ func (*oneFailure) TimeLimits(context.Context, *flow.Flow) (map[string]time.Dura
 	return nil, nil
 }
 
-// A redrive of a Map runs the items that have no result.
+// A redrive of a Map runs the items that have no result. One at a time, none is under way at the
+// failure.
 func TestMapIsRedriven(t *testing.T) {
 	t.Parallel()
 	f, calls := newFixture(t), &oneFailure{}
