@@ -409,8 +409,12 @@ func (w want) differences(r Result) (all []string) {
 			all = append(all, fmt.Sprintf("status is %s%s, want %s", r.Status, why, status))
 		}
 	}
-	if w.Error != "" {
-		differs("error", w.Error, r.Error)
+	if w.Error != "" && w.Error != r.Error {
+		why := ""
+		if r.Cause != "" {
+			why = fmt.Sprintf(" (%s)", r.Cause)
+		}
+		all = append(all, fmt.Sprintf("error is %s%s, want %s", r.Error, why, w.Error))
 	}
 	if w.Waits != "" || !ofStatus { // else the status says it
 		differs("waits", cmp.Or(w.Waits, "none"), cmp.Or(r.Waits, "none"))

@@ -694,6 +694,22 @@ func TestWantsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// A difference in the error tells its cause, which a wrong stand-in may have made.
+func TestDifferencesHaveTheCause(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.asl.json", `{"StartAt": "A", "States": {"A": {"Type": "Pass", "InputPath": "$.price", "End": true}}}`)
+	cases, err := flowtest.ParseFile(write(t, dir, "flow.test.yaml", "flow: flow.asl.json\ntests: [{want: {error: Sorry}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, differences, err := cases[0].Run(t.Context())
+	if err != nil || len(differences) != 1 || !strings.Contains(differences[0], "error is States.Runtime (state A: ") ||
+		!strings.HasSuffix(differences[0], "), want Sorry") {
+		t.Errorf("%q, error %v", differences, err)
+	}
+}
+
 // TestFilesElsewhereAreNotRead: a file of tests may come from another person, and a message about a
 // file shows parts of it.
 func TestFilesElsewhereAreNotRead(t *testing.T) {
