@@ -44,12 +44,12 @@ func (w Wake) repeatsEnding(state machine.State) bool {
 }
 
 // bringsResult reports whether the wake announces a closed token, and the result can have ended the
-// execution. Another wake that was delivered twice may have found the result first.
-// If its other delivery deleted the message meanwhile, and the worker died, the wake of the result
-// is all that is left.
+// execution, or is sent by [Client.Rearm], which stands for every wake that was lost.
+// Another wake that was delivered twice may have found the result first. If its other delivery
+// deleted the message meanwhile, and the worker died, the wake of the result is all that is left.
 func (w Wake) bringsResult(state machine.State) bool {
 	_, isToken := token.HandleID(w.Cause)
-	return isToken && (state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed)
+	return (isToken || w.isRearm()) && (state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed)
 }
 
 // executedBefore says whether the commands of a state may have been executed, for a wake that is

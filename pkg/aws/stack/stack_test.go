@@ -352,10 +352,11 @@ func (s stack) do(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// command is the command on the stack. It is killed should it not end.
+// command is the command on the stack. It is killed should it not end; one that waits beside all
+// attacks takes five minutes on a busy machine.
 func (s stack) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(), args...)
 	cmd.Dir = root

@@ -166,7 +166,8 @@ var (
 	port        = regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`)
 	keyOfURL    = regexp.MustCompile(`\?key=[0-9A-Z]{26}\b`)
 	storeRow    = regexp.MustCompile(`(?m)^(store +).*$`)
-	processJob  = regexp.MustCompile(`"job-\d+"`) // of events/job-poller/job.sh
+	processJob  = regexp.MustCompile(`"job-\d+"`)      // of events/job-poller/job.sh
+	begun       = regexp.MustCompile(`(?m)  Running$`) // a worker may be quicker than the answer of start
 	tenths      = regexp.MustCompile(`(\d)\.\ds\b`)
 	versions    = regexp.MustCompile(`\bwaitless \S+ \(commit \S+, go\S+ \w+/\w+\)`)
 )
@@ -182,6 +183,7 @@ func normalised(text string) string {
 	text = port.ReplaceAllString(text, "127.0.0.1:PORT")
 	text = keyOfURL.ReplaceAllString(text, "?key=KEY")
 	text = storeRow.ReplaceAllString(text, "${1}STORE")
+	text = begun.ReplaceAllString(text, "  Starting")
 	text = tenths.ReplaceAllString(text, "$1.0s")
 	text = processJob.ReplaceAllString(text, `"job-1"`)
 	return versions.ReplaceAllString(text, "waitless VERSION")

@@ -135,6 +135,15 @@ var abandonCases = []ruleCase{
 		b.abandonRearm(machine.CauseRearm, engine.AbandonedExecution)
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
+	{"rule 13: a dead rearm of a lane that ended without a join joins it (rule 17)", func(b *fixture) {
+		b.updateFaults = []Fault{LoseWrite}
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.trace = nil
+		b.abandon(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: machine.CauseRearm, Due: epoch, Sent: epoch}, engine.AbandonedWake)
+		b.wantTrace("read of lane 0", "join lane 0: 1")
+	}},
 	{"rule 13: a dead rearm of a lane that continues later is dropped", func(b *fixture) {
 		b.Limits.Duration = 24 * time.Hour
 		_, lanes := b.fork(taskText("A"), waitText("Pause", 48*60*60))
