@@ -176,7 +176,7 @@ func (file fileFields) withFlows(path string, files folder) (c Case, err error) 
 
 // caseOf adds the fields of a test to a case with the flows.
 func (file fileFields) caseOf(c Case, files folder, fields caseFields) (_ Case, err error) {
-	c.Title, c.want, c.Input, c.Actions = fields.Name, fields.Want, fields.Input, fields.Actions
+	c.Title, c.want, c.Input, c.Actions, c.Objects = fields.Name, fields.Want, fields.Input, fields.Actions, fields.Objects
 	if fields.Now != "" {
 		if c.Now, err = time.Parse(time.RFC3339Nano, fields.Now); err != nil {
 			err = fmt.Errorf("now is %q; allowed: an instant like 2026-01-31T10:00:00Z", fields.Now)

@@ -449,6 +449,23 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestObjectsOfTests reads the items of a Map from objects of a test.
+func TestObjectsOfTests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "each.asl.json", `{"StartAt": "Each", "States": {"Each": {"Type": "Map", "End": true,
+		"ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}},
+		"ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "data", "Key": "a.json"}}}}}`)
+	cases, err := flowtest.ParseFile(write(t, dir, "each.test.yaml",
+		"flow: each.asl.json\ntests:\n- {input: {}, objects: {data/a.json: '[1, 2]'}, want: {output: [1, 2]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, differences, err := cases[0].Run(t.Context()); err != nil || differences != nil {
+		t.Errorf("%q, error %v", differences, err)
+	}
+}
+
 // TestCoverageOfHeartbeats tells entries for a missed heartbeat from entries for any timeout.
 func TestCoverageOfHeartbeats(t *testing.T) {
 	t.Parallel()
