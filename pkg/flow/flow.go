@@ -68,6 +68,16 @@ func (f *Flow) Tasks() iter.Seq2[*Step, *Task] {
 	}
 }
 
+// UsesObjects returns the first step that reads or writes objects of S3, nil if there is none.
+func (f *Flow) UsesObjects() *Step {
+	for _, step := range f.All {
+		if run := step.MapRun(); run != nil && (run.Items != nil || run.Written != nil) {
+			return step
+		}
+	}
+	return nil
+}
+
 // Step is one step of a flow.
 type Step struct {
 	Position Position

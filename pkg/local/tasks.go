@@ -259,11 +259,8 @@ func (t *Functions) Resolve(def *flow.Flow) []error {
 			missing = append(missing, t.unknown(def, step, task.Resource, names))
 		}
 	}
-	for _, step := range def.All {
-		run := step.MapRun()
-		if run != nil && (run.Items != nil || run.Written != nil) && t.runners[flow.Objects] == nil {
-			return append(missing, &UnknownFunctionError{Function: flow.Objects, Step: step.Name, Position: step.Position, Known: t.names()})
-		}
+	if step := def.UsesObjects(); step != nil && t.runners[flow.Objects] == nil {
+		missing = append(missing, &UnknownFunctionError{Function: flow.Objects, Step: step.Name, Position: step.Position, Known: t.names()})
 	}
 	return missing
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/events"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -113,8 +114,12 @@ func completeTask(cmd *cobra.Command, args []string, _ string) (values []string,
 			values = append(values, name+"=simulated", name+"=aws")
 			continue
 		}
-		if strings.Contains(name, ":") {
+		if strings.Contains(name, ":") || name == flow.Objects {
 			values = append(values, name+"=aws")
+		}
+		if name == flow.Objects {
+			values = append(values, name+"=dir:")
+			continue
 		}
 		values = append(values, name+"=exec:")
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,37 @@ func TestCommandsAcceptMachines(t *testing.T) {
 		if got := doWith(t, "", env, strings.Split(args, "|")...); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%s: %+v", args, got)
 		}
+	}
+}
+
+// A Map reads its items from objects in folders, and writes its results there.
+func TestMapsOfObjects(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, path := range []string{"s3/data", "s3/out"} {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeIn(t, filepath.Join(dir, "s3", "data"), "a.json", "[1,2]")
+	file := writeIn(t, dir, "each.asl.json", `{"StartAt": "Each", "States": {"Each": {"Type": "Map", "End": true,
+		"ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, "StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}},
+		"ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "data", "Key": "a.json"}},
+		"ResultWriter": {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "out"}},
+		"ResultSelector": {"bucket.$": "$.ResultWriterDetails.Bucket"}}}}`)
+	const done = `{"bucket":"out"}` + "\n"
+	if got := do(t, "run", file, "--skip-time", "--task", "s3=dir:"+filepath.Join(dir, "s3")); got.exit != view.ExitSucceeded || got.stdout != done {
+		t.Errorf("%+v", got)
+	}
+	settings := writeIn(t, dir, "waitless.yaml", "tasks:\n  s3: dir:s3\n")
+	if got := do(t, "run", file, "--skip-time", "--config", settings); got.exit != view.ExitSucceeded || got.stdout != done {
+		t.Errorf("%+v", got)
+	}
+	if got := do(t, "run", file, "--skip-time"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--task s3=dir:FOLDER") {
+		t.Errorf("%+v", got)
+	}
+	if got := do(t, "__complete", "run", file, "--task", "s"); !strings.HasPrefix(got.stdout, "s3=aws\ns3=dir:\n:") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -154,12 +154,15 @@ func startsAnyKind(functions []string, name string) bool {
 }
 
 // taskNamesOf are the names that tasks may have for the functions that a flow
-// calls, and for the actions that it takes.
-func taskNamesOf(flow *flow.Flow) (names []string) {
-	for _, task := range flow.Tasks() {
+// calls, for the actions that it takes, and for objects of S3.
+func taskNamesOf(def *flow.Flow) (names []string) {
+	for _, task := range def.Tasks() {
 		if !task.Resource.Subflow {
 			names = append(names, local.TaskNames(task.Resource)...)
 		}
+	}
+	if def.UsesObjects() != nil {
+		names = append(names, flow.Objects)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -38,11 +39,13 @@ func WithoutRunners(missing []error) string {
 
 // TaskDefinition returns a value of --task for a function, or an action, that has no runner.
 func TaskDefinition(unknown *local.UnknownFunctionError) string {
-	if unknown.Place != "" {
+	switch {
+	case unknown.Place != "":
 		return unknown.Place + "=exec:COMMAND"
-	}
-	if unknown.IsAction {
+	case unknown.IsAction:
 		return unknown.Function + "=simulated"
+	case unknown.Function == flow.Objects:
+		return unknown.Function + "=dir:FOLDER"
 	}
 	return unknown.Function + "=exec:COMMAND"
 }
