@@ -114,32 +114,41 @@ func (h handler) run(ctx context.Context, arn string) (r mapRun, err error) {
 	return runs[i], err
 }
 
-// describeRun returns a run with counts of its children, from the latest states of its lanes.
-func (h handler) describeRun(ctx context.Context, r request) (object, error) {
-	run, err := h.run(ctx, r.MapRunArn)
-	if err != nil {
-		return nil, err
-	}
+// countChildren counts the children of a run: from the latest states of its lanes, or, if those
+// were stopped, from their history.
+func (h handler) countChildren(ctx context.Context, run mapRun) (counts object, err error) {
 	total, done, running, failed := run.fork.Items, 0, 0, 0
-	for i := range run.fork.Lanes {
-		lane := machine.Lane{Parent: run.fork.Log, Attempt: run.fork.Number, Index: i, Count: run.fork.Lanes}
-		state, err := h.Executions.Describe(ctx, lane.ID())
-		if errors.Is(err, engine.ErrNotFound) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		left, runs := lane.ItemsDone(state, total, nil)
-		if done += left; runs {
-			running++
-		}
-		if state.Tolerance != nil {
-			failed += state.Tolerance.Failed
-		} else if state.Status == machine.StatusFailed {
-			done, failed = done+1, failed+1
+	if run.status == "ABORTED" || run.status == "FAILED" {
+		err = h.children(ctx, run, 0, func(c child, _ int) bool {
+			switch c.status {
+			case "FAILED":
+				done, failed = done+1, failed+1
+			case "SUCCEEDED":
+				done++
+			}
+			return true
+		})
+	} else {
+		for i := range run.fork.Lanes {
+			lane := machine.Lane{Parent: run.fork.Log, Attempt: run.fork.Number, Index: i, Count: run.fork.Lanes}
+			state, err := h.Executions.Describe(ctx, lane.ID())
+			if errors.Is(err, engine.ErrNotFound) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			left, runs := lane.ItemsDone(state, total, nil)
+			if done += left; runs {
+				running++
+			}
+			if state.Tolerance != nil {
+				failed += state.Tolerance.Failed
+			} else if state.Status == machine.StatusFailed {
+				done, failed = done+1, failed+1
+			}
 		}
 	}
-	counts := object{
+	counts = object{
 		"total": total, "succeeded": done - failed, "failed": failed, "running": running, "pending": total - done - running, "aborted": 0, "timedOut": 0,
 		"resultsWritten": 0, "failuresNotRedrivable": 0, "pendingRedrive": 0,
 	}
@@ -148,6 +157,19 @@ func (h handler) describeRun(ctx context.Context, r request) (object, error) {
 	}
 	if run.status == "SUCCEEDED" && run.step.MapRun().Written != nil {
 		counts["resultsWritten"] = total
+	}
+	return counts, err
+}
+
+// describeRun returns a run with counts of its children.
+func (h handler) describeRun(ctx context.Context, r request) (object, error) {
+	run, err := h.run(ctx, r.MapRunArn)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := h.countChildren(ctx, run)
+	if err != nil {
+		return nil, err
 	}
 	foreach, _ := run.step.Kind.(*flow.Foreach) // has a run
 	shown := h.metadataOfRun(run)

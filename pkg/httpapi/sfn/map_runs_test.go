@@ -53,6 +53,28 @@ func TestMapRun(t *testing.T) {
 	}
 }
 
+// A run that was stopped counts the children that ended before.
+func TestStoppedMapRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", strings.Replace(mapOf, `"Type": "Wait", "Seconds": 60`, `"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+		"Parameters": {"FunctionName": "echo", "Payload": {"token.$": "$$.Task.Token"}}`, 1))
+	c := f.client()
+	started, err := c.StartExecution(t.Context(), start("f", "e", "[1, 0, -3, 4]"))
+	wantSuccess(t, err)
+	f.run()
+	_, err = c.StopExecution(t.Context(), &sdk.StopExecutionInput{ExecutionArn: started.ExecutionArn})
+	wantSuccess(t, err)
+	f.run()
+	listed, err := c.ListMapRuns(t.Context(), &sdk.ListMapRunsInput{ExecutionArn: started.ExecutionArn})
+	wantSuccess(t, err)
+	run, err := c.DescribeMapRun(t.Context(), &sdk.DescribeMapRunInput{MapRunArn: listed.MapRuns[0].MapRunArn})
+	wantSuccess(t, err)
+	if n := run.ExecutionCounts; run.Status != types.MapRunStatusAborted || n.Total != 4 || n.Succeeded != 2 || n.Failed != 1 || n.Aborted != 1 || n.Running != 0 {
+		t.Errorf("%s, %+v", run.Status, n)
+	}
+}
+
 // checkChildren reads the children of a run page by page, and each alone.
 func (f *fixture) checkChildren(t *testing.T, c *sdk.Client, arn string) {
 	t.Helper()
