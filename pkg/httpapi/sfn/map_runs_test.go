@@ -57,10 +57,10 @@ func TestMapRun(t *testing.T) {
 func TestStoppedMapRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.put("f", strings.Replace(mapOf, `"Type": "Wait", "Seconds": 60`, `"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
-		"Parameters": {"FunctionName": "echo", "Payload": {"token.$": "$$.Task.Token"}}`, 1))
+	f.put("f", strings.NewReplacer(`"MaxConcurrency": 4`, `"MaxConcurrency": 1`, `"Type": "Wait", "Seconds": 60`, `"Type": "Task",
+		"Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Parameters": {"FunctionName": "echo", "Payload": {"token.$": "$$.Task.Token"}}`).Replace(mapOf))
 	c := f.client()
-	started, err := c.StartExecution(t.Context(), start("f", "e", "[1, 0, -3, 4]"))
+	started, err := c.StartExecution(t.Context(), start("f", "e", "[1, -3, 4, 0, 5]"))
 	wantSuccess(t, err)
 	f.run()
 	_, err = c.StopExecution(t.Context(), &sdk.StopExecutionInput{ExecutionArn: started.ExecutionArn})
@@ -70,7 +70,7 @@ func TestStoppedMapRun(t *testing.T) {
 	wantSuccess(t, err)
 	run, err := c.DescribeMapRun(t.Context(), &sdk.DescribeMapRunInput{MapRunArn: listed.MapRuns[0].MapRunArn})
 	wantSuccess(t, err)
-	if n := run.ExecutionCounts; run.Status != types.MapRunStatusAborted || n.Total != 4 || n.Succeeded != 2 || n.Failed != 1 || n.Aborted != 1 || n.Running != 0 {
+	if n := run.ExecutionCounts; run.Status != types.MapRunStatusAborted || n.Total != 5 || n.Succeeded != 2 || n.Failed != 1 || n.Aborted != 2 || n.Running != 0 {
 		t.Errorf("%s, %+v", run.Status, n)
 	}
 }
