@@ -64,6 +64,9 @@ func (h handler) executionARN(state machine.State) string {
 
 // find returns the state of the execution that a request names.
 func (h handler) find(ctx context.Context, r request) (id engine.ID, state machine.State, err error) {
+	if strings.Contains(r.ExecutionArn, "/") {
+		return id, state, invalid("InvalidArn", "executionArn names a child of a Map run, which only DescribeExecution accepts")
+	}
 	names, err := h.named("executionArn", r.ExecutionArn, "execution", 2) //nolint:mnd // the flow and the execution
 	if err != nil {
 		return id, state, err

@@ -23,13 +23,21 @@ func (h handler) arn(words ...string) string {
 	return strings.Join(append([]string{"arn:aws:states", h.Region, h.Account}, words...), ":")
 }
 
+// fullARN adds region and account to an ARN without them, as an execution writes it.
+func (h handler) fullARN(arn string) string {
+	if rest, ok := strings.CutPrefix(arn, "arn:aws:states:::"); ok {
+		return h.arn(rest)
+	}
+	return arn
+}
+
 // named returns the names in an ARN of the kind. It has one of these counts of names.
 func (h handler) named(parameter, text, kind string, counts ...int) ([]string, error) {
 	if text == "" {
 		return nil, missing(parameter)
 	}
 	prefix := h.arn(kind, "")
-	rest, ok := strings.CutPrefix(text, prefix)
+	rest, ok := strings.CutPrefix(h.fullARN(text), prefix)
 	names := strings.Split(rest, ":")
 	for i, name := range names {
 		_, noVersion := strconv.ParseUint(name, 10, 31)

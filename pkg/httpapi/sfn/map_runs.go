@@ -33,25 +33,35 @@ func (h handler) runs(ctx context.Context, id engine.ID, state machine.State) ([
 		return nil, err
 	}
 	var runs []mapRun
-	end := func(status string, at time.Time) {
-		if last := len(runs) - 1; last >= 0 && runs[last].ended.IsZero() {
-			runs[last].status, runs[last].ended = status, at
+	// end ends the runs of these that have no end. The runs of iterations of a Map in mode INLINE run
+	// at once.
+	end := func(status string, e machine.Event, these func(machine.Event) bool) {
+		for i, run := range runs {
+			if run.ended.IsZero() && these(run.fork) {
+				runs[i].status, runs[i].ended = status, e.At
+			}
 		}
 	}
 	_, err = h.historyFrom(ctx, id, 1, &history{flow: def}, func(e machine.Event) bool {
 		step := (&history{flow: def}).stepOf(e)
+		ofAttempt := func(fork machine.Event) bool { return fork.Log == e.Log }
+		if depth := len(e.ForkIndexes); e.Type < machine.BranchEntered { // the forks inside of e's step have ended
+			end("ABORTED", e, func(fork machine.Event) bool {
+				return len(fork.ForkIndexes) > depth && slices.Equal(fork.ForkIndexes[:depth], e.ForkIndexes)
+			})
+		}
 		switch {
 		case e.Type == machine.ExecutionStopped, e.Type == machine.ExecutionTimedOut:
-			end("ABORTED", e.At)
+			end("ABORTED", e, ofAttempt)
 		case step == nil || step.MapRun() == nil || e.IsInRun(def):
 		case e.Type == machine.StepExited:
-			end("SUCCEEDED", e.At)
+			end("SUCCEEDED", e, ofAttempt)
 		case e.Type == machine.StepFailed:
-			end("FAILED", e.At)
+			end("FAILED", e, ofAttempt)
 		case e.Type == machine.StepStarted && e.Lanes > 0 && step.MapRun().Items != nil:
 			runs[len(runs)-1].fork = e
 		default: // an attempt begins
-			end("FAILED", e.At)
+			end("FAILED", e, ofAttempt)
 			runs = append(runs, mapRun{of: state, def: def, step: step, name: machine.RunName(e.Log, e.Number), status: "RUNNING", started: e.At, fork: e})
 		}
 		return false
@@ -91,6 +101,7 @@ func (h handler) listRuns(ctx context.Context, r request) (object, error) {
 
 // run returns the run that an ARN names.
 func (h handler) run(ctx context.Context, arn string) (r mapRun, err error) {
+	arn = h.fullARN(arn)
 	unknown := invalid("ResourceNotFound", fmt.Sprintf("Map Run Does Not Exist: '%s'", arn))
 	rest, _ := strings.CutPrefix(arn, h.arn("mapRun", ""))
 	_, name, _ := strings.Cut(rest, ":")
@@ -100,7 +111,11 @@ func (h handler) run(ctx context.Context, arn string) (r mapRun, err error) {
 		return r, unknown
 	}
 	state, err := h.Executions.Describe(ctx, id)
-	if errors.Is(err, engine.ErrNotFound) || err == nil && state.Lane != nil {
+	for err == nil && state.Lane != nil { // the Map is in a branch or an iteration
+		id = state.Lane.Parent
+		state, err = h.Executions.Describe(ctx, id)
+	}
+	if errors.Is(err, engine.ErrNotFound) {
 		err = unknown
 	}
 	if err != nil {
@@ -200,7 +215,7 @@ type child struct {
 func (h handler) children(ctx context.Context, r mapRun, from int, each func(c child, next int) bool) error {
 	last := r.fork.ID + r.fork.Lanes*r.fork.Block
 	var open *child
-	goesOn := r.fork.Lanes > 0
+	goesOn, around := r.fork.Lanes > 0, len(machine.ForksAround(r.step))
 	end := func(next int) {
 		if open == nil {
 			return
@@ -223,7 +238,7 @@ func (h handler) children(ctx context.Context, r mapRun, from int, each func(c c
 			if end(e.ID); goesOn {
 				open = &child{index: e.Index, status: "RUNNING", started: e.At}
 			}
-		case open == nil, depth > 1: // in a fork of the child
+		case open == nil, depth > around+1: // in a fork of the child
 		case isOf && e.Type == machine.IterationExited:
 			if open.status, open.ended = "SUCCEEDED", e.At; e.Error != "" {
 				open.status, open.failure = "FAILED", e

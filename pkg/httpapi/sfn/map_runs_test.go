@@ -2,6 +2,7 @@ package sfn_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,10 @@ const mapOf = `{"StartAt": "Each", "States": {"Each": {"Type": "Map", "Label": "
 			{"Variable": "$", "NumericLessThan": 0, "Next": "Bad"}, {"Variable": "$", "NumericEquals": 0, "Next": "Late"}]},
 		"Good": {"Type": "Pass", "Parameters": {"of.$": "$"}, "End": true}, "Bad": {"Type": "Fail", "Error": "Negative"},
 		"Late": {"Type": "Wait", "Seconds": 60, "Next": "Good"}}}}}}`
+
+// mapThatWaits is [mapOf] with a child that waits for a token.
+var mapThatWaits = strings.Replace(mapOf, `"Type": "Wait", "Seconds": 60`, `"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+	"Parameters": {"FunctionName": "echo", "Payload": {"token.$": "$$.Task.Token"}}`, 1)
 
 // A Map in mode DISTRIBUTED is a run with children, which are not in the history of the execution.
 func TestMapRun(t *testing.T) {
@@ -47,6 +52,22 @@ func TestMapRun(t *testing.T) {
 		t.Errorf("%+v, %+v", run, counts)
 	}
 	f.checkChildren(t, c, arn)
+	short := strings.Replace(arn, "eu-west-1:123456789012", ":", 1) // as in the result of the Map
+	run, err = c.DescribeMapRun(t.Context(), &sdk.DescribeMapRunInput{MapRunArn: &short})
+	wantSuccess(t, err)
+	children, err := c.ListExecutions(t.Context(), &sdk.ListExecutionsInput{MapRunArn: &short})
+	wantSuccess(t, err)
+	if *run.MapRunArn != arn || len(children.Executions) != 7 {
+		t.Errorf("%s, %d children", *run.MapRunArn, len(children.Executions))
+	}
+	for _, child := range []string{*children.Executions[0].ExecutionArn, strings.Replace(*children.Executions[0].ExecutionArn, "eu-west-1:123456789012", ":", 1)} {
+		_, err = c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: &child})
+		wantSuccess(t, err)
+		_, err = c.ListMapRuns(t.Context(), &sdk.ListMapRunsInput{ExecutionArn: &child})
+		wantCode(t, "runs of a child", err, "InvalidArn")
+	}
+	_, err = c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: aws.String("arn:aws:states:::execution:f:e")})
+	wantSuccess(t, err)
 	for _, wrong := range []string{arn + "1", strings.Replace(arn, "Numbers", "Other", 1), strings.Replace(arn, ":f/", ":g/", 1), "arn"} {
 		_, err := c.DescribeMapRun(t.Context(), &sdk.DescribeMapRunInput{MapRunArn: &wrong})
 		wantCode(t, wrong, err, "ResourceNotFound")
@@ -57,8 +78,7 @@ func TestMapRun(t *testing.T) {
 func TestStoppedMapRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.put("f", strings.NewReplacer(`"MaxConcurrency": 4`, `"MaxConcurrency": 1`, `"Type": "Wait", "Seconds": 60`, `"Type": "Task",
-		"Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Parameters": {"FunctionName": "echo", "Payload": {"token.$": "$$.Task.Token"}}`).Replace(mapOf))
+	f.put("f", strings.Replace(mapThatWaits, `"MaxConcurrency": 4`, `"MaxConcurrency": 1`, 1))
 	c := f.client()
 	started, err := c.StartExecution(t.Context(), start("f", "e", "[1, -3, 4, 0, 5]"))
 	wantSuccess(t, err)
@@ -72,6 +92,51 @@ func TestStoppedMapRun(t *testing.T) {
 	wantSuccess(t, err)
 	if n := run.ExecutionCounts; run.Status != types.MapRunStatusAborted || n.Total != 5 || n.Succeeded != 2 || n.Failed != 1 || n.Aborted != 2 || n.Running != 0 {
 		t.Errorf("%s, %+v", run.Status, n)
+	}
+}
+
+// The iterations of a Map in mode INLINE have runs of their own. A stop, or an iteration that fails,
+// ends the runs of the others.
+func TestMapRunsInIterations(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", `{"StartAt": "All", "States": {"All": {"Type": "Map", "End": true, "ItemProcessor": `+mapThatWaits+`}}}`)
+	c := f.client()
+	shown := func(arn *string) (all []string) {
+		listed, err := c.ListMapRuns(t.Context(), &sdk.ListMapRunsInput{ExecutionArn: arn})
+		wantSuccess(t, err)
+		for _, r := range listed.MapRuns {
+			run, err := c.DescribeMapRun(t.Context(), &sdk.DescribeMapRunInput{MapRunArn: r.MapRunArn})
+			wantSuccess(t, err)
+			children, err := c.ListExecutions(t.Context(), &sdk.ListExecutionsInput{MapRunArn: r.MapRunArn})
+			wantSuccess(t, err)
+			text := string(run.Status)
+			for _, child := range children.Executions {
+				one, err := c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: child.ExecutionArn})
+				wantSuccess(t, err)
+				text += fmt.Sprint(" ", *one.Input, " ", child.Status)
+			}
+			all = append(all, text)
+		}
+		return all
+	}
+	for items, want := range map[string][]string{
+		"[[1, 0], [-3, 4], [0, 5]]": {
+			"RUNNING 1 SUCCEEDED 0 RUNNING", "SUCCEEDED -3 FAILED 4 SUCCEEDED", "RUNNING 0 RUNNING 5 SUCCEEDED",
+			"ABORTED 1 SUCCEEDED 0 ABORTED", "SUCCEEDED -3 FAILED 4 SUCCEEDED", "ABORTED 0 ABORTED 5 SUCCEEDED"},
+		"[[1, 0], [-3, -4]]": {
+			"ABORTED 1 SUCCEEDED 0 ABORTED", "FAILED -3 FAILED -4 FAILED", "ABORTED 1 SUCCEEDED 0 ABORTED", "FAILED -3 FAILED -4 FAILED"},
+	} {
+		started, err := c.StartExecution(t.Context(), start("f", fmt.Sprint("e", len(items)), items))
+		wantSuccess(t, err)
+		f.run()
+		got := shown(started.ExecutionArn)
+		_, err = c.StopExecution(t.Context(), &sdk.StopExecutionInput{ExecutionArn: started.ExecutionArn})
+		wantSuccess(t, err)
+		f.run()
+		if got = append(got, shown(started.ExecutionArn)...); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", items, got, want)
+		}
 	}
 }
 
