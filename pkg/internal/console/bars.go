@@ -23,6 +23,9 @@ type bar struct {
 	Offset, Took, Ran, Waited string
 	Open                      bool // it goes on
 	Entered                   time.Time
+	Attempts, Most            int    // that began, and that the step's one policy for retries allows
+	Error                     string // of the last attempt, with its cause
+	Link                      string // the address that shows the step
 
 	last   time.Time // of the event that began the current part
 	waits  bool      // the current part
@@ -43,12 +46,15 @@ type waterfall struct {
 	start, end time.Time
 	bars       []*bar
 	open       map[string]*bar // by the name of the step with its iterations
+	link       func(step string, entered int) string
 }
 
 // barsOf returns a bar for each entry of a step, in the order of events: a fork, then its lanes one
 // after the other. The bar of an open entry goes on until now.
-func barsOf(flow *flow.Flow, events []machine.Event, start, now time.Time, hasEnded bool) (bars []bar) {
-	w := waterfall{flow, start, now, nil, map[string]*bar{}}
+func barsOf(
+	flow *flow.Flow, events []machine.Event, start, now time.Time, hasEnded bool, link func(step string, entered int) string,
+) (bars []bar) {
+	w := waterfall{flow, start, now, nil, map[string]*bar{}, link}
 	for _, e := range events {
 		if e.At.After(w.end) { // the clock of the store may be ahead
 			w.end = e.At
@@ -80,7 +86,10 @@ func (w *waterfall) add(e machine.Event) {
 	if e.Type == machine.StepEntered {
 		b := &bar{
 			Step: name, Depth: len(machine.ForksAround(step)), IsFork: step.IsFork(), Status: "running", Entered: e.At, last: e.At,
-			waits: step.IsFork(), Offset: "+" + coarse(between(w.start, e.At)),
+			waits: step.IsFork(), Offset: "+" + coarse(between(w.start, e.At)), Link: w.link(name, e.ID),
+		}
+		if task, ok := step.Kind.(*flow.Task); ok && len(task.Retry) == 1 {
+			b.Most = 1 + task.Retry[0].MaxAttempts
 		}
 		w.bars, w.open[name] = append(w.bars, b), b
 		return
@@ -88,6 +97,12 @@ func (w *waterfall) add(e machine.Event) {
 	b := w.open[name]
 	if b == nil || b.last.IsZero() {
 		return
+	}
+	if e.Type == machine.TaskScheduled {
+		b.Attempts++
+	}
+	if e.Error != "" || e.Type == machine.StepExited {
+		b.Error = strings.Trim(e.Error+": "+e.Cause, ": ")
 	}
 	switch e.Type { //nolint:exhaustive // the others change nothing
 	case machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.StepSucceeded:
@@ -161,4 +176,17 @@ func (b bar) Says() string {
 		said = []string{"took no time"}
 	}
 	return fmt.Sprintf("%s: %s, from %s", b.Step, strings.Join(said, ", "), b.Offset)
+}
+
+// Tries says how often the step was tried and why the last attempt failed, "" if the first attempt
+// has not failed.
+func (b bar) Tries() string {
+	tries := ""
+	if b.Attempts > 1 {
+		tries = fmt.Sprintf("attempt %d", b.Attempts)
+	}
+	if b.Attempts > 1 && b.Attempts <= b.Most {
+		tries += fmt.Sprintf(" of %d", b.Most)
+	}
+	return strings.Trim(tries+": "+b.Error, ": ")
 }

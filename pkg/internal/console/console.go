@@ -130,6 +130,7 @@ func Handler(config Config) http.Handler {
 	})
 	c.pages.HandleFunc("GET /live", c.follow)
 	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
+	c.pages.HandleFunc("GET /executions/{flow}/{name}/events", c.stepEvents)
 	repeatForm := func(r *http.Request) (page, error) { return c.repeatPage(r, repeatData{}, http.StatusOK) }
 	for pattern, show := range map[string]func(*http.Request) (page, error){
 		"GET /executions": c.list,

@@ -50,7 +50,7 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
 	store := &store.Memory{}
 	clock := local.NewClock(nil)
-	tasks, err := local.NewFunctions(clock, map[string]string{"dms:StartReplicationTask": "simulated"})
+	tasks, err := local.NewFunctions(clock, map[string]string{"dms:StartReplicationTask": "simulated", "boom": "exec:false"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,8 @@ type executionData struct {
 	HiddenLanes   int
 	Waits         []wait
 	All           string // the address that shows all
+	Step          *stepData
+	NoStep        string // the step that the request names, if it has not begun
 }
 
 // event is one event of a history.
@@ -59,6 +61,7 @@ type event struct {
 
 	Offset string // from the start of the execution
 	Detail string // as indented JSON
+	Error  string // with its cause, of an event that has one
 }
 
 // show shows one execution.
@@ -105,10 +108,16 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 		now = instantOf(d.StoppedTime)
 	}
 	d.Took = coarse(now.Sub(start))
-	if flow := c.definition(r, d.Execution); flow != nil {
+	flow := c.definition(r, d.Execution)
+	if flow != nil {
 		events := parsed(flow, history)
-		d.Graph = template.HTML(diagram.Of(flow, d.Flow+"/"+d.Name, StatesOf(r.Context(), c, flow, d.Execution, events)).SVG()) //nolint:gosec // it escapes
-		d.Lanes = barsOf(flow, events, start, now, d.Ended)
+		picture := diagram.Of(flow, d.Flow+"/"+d.Name, StatesOf(r.Context(), c, flow, d.Execution, events))
+		picture.Link = func(step string) string { return d.stepPath(r, step, 0) }
+		d.Graph = template.HTML(picture.SVG()) //nolint:gosec // it escapes
+		d.Lanes = barsOf(flow, events, start, now, d.Ended, func(step string, entered int) string { return d.stepPath(r, step, entered) })
+	}
+	if r.FormValue("step") != "" {
+		history = c.addStep(r, d, flow, history)
 	}
 	// The ids of a lane follow the ids of the lane before. Bars are in the order of ids, events in
 	// the order of time.
@@ -119,7 +128,12 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 	}
 	most := max(mostDetails/max(len(history), 1), leastDetail)
 	for _, h := range history {
-		d.Events = append(d.Events, event{h, "+" + coarse(instantOf(h.Time).Sub(start)), indented(h.EventDetail, most)})
+		e := event{HistoryEvent: h, Offset: "+" + coarse(instantOf(h.Time).Sub(start)), Detail: indented(h.EventDetail, most)}
+		if strings.Contains(h.EventDetail, `"error":`) {
+			detail, _ := value.ParseJSON([]byte(h.EventDetail))
+			e.Error = strings.Trim(detail.Get("error").Text()+": "+detail.Get("cause").Text(), ": ")
+		}
+		d.Events = append(d.Events, e)
 	}
 }
 

@@ -374,7 +374,7 @@ steps:
 		events = append(events, machine.Event{ID: i + 1, Type: e.kind, Step: e.step, ForkIndexes: e.items, At: start.Add(time.Duration(e.second) * time.Second)})
 	}
 	var got []string
-	for _, b := range barsOf(flow, events, start, start.Add(10*time.Second), false) {
+	for _, b := range barsOf(flow, events, start, start.Add(10*time.Second), false, func(string, int) string { return "" }) {
 		got = append(got, fmt.Sprint(b.Depth, " ", b.Says(), " ", b.Status, " ", b.Parts))
 	}
 	want := []string{

@@ -36,7 +36,7 @@ var functions = template.FuncMap{
 	"age": age, "instant": func(at time.Time) string { return at.UTC().Format(machine.TimeFormat) },
 	"local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
 	"harmless": token.Harmless, "coarse": coarse, "dollars": dollars, "executionPath": executionPath, "flowPath": flowPath, "shortHash": shortHash,
-	"note": noteOf, "excerpt": excerpt,
+	"note": noteOf, "excerpt": excerpt, "number": func(index int) int { return index + 1 },
 }
 
 // icons tell statuses apart without color.

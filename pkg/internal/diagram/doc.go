@@ -19,6 +19,8 @@ type Picture struct {
 	Edges []Edge
 	// Labels are the texts of edges.
 	Labels []Label
+	// Link returns the address to which the box of a step leads. If it is nil, boxes have no links.
+	Link func(step string) string
 }
 
 // Box is a step, the start, or the end of the flow.

@@ -44,16 +44,19 @@ func (p Picture) File() string {
 
 func (p Picture) svg(style string) string {
 	var out strings.Builder
-	width, height := (p.Width+2)*cellWidth, (p.Height+1)*cellHeight
+	width, height, role := (p.Width+2)*cellWidth, (p.Height+1)*cellHeight, "img"
+	if p.Link != nil {
+		role = "group" // readers do not see the links inside of an image
+	}
 	title := html.EscapeString(p.Title)
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="flow" role="img" aria-label="%s" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
-		title, width, height, -cellWidth, -cellHeight/2, width, height)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="flow" role="%s" aria-label="%s" width="%d" height="%d" viewBox="%d %d %d %d">`+"\n",
+		role, title, width, height, -cellWidth, -cellHeight/2, width, height)
 	fmt.Fprintf(&out, "<title>%s</title>\n%s", title, style)
 	for _, e := range p.Edges {
 		out.WriteString(e.svg())
 	}
 	for _, b := range p.Boxes {
-		out.WriteString(b.svg())
+		out.WriteString(b.svg(p.Link))
 	}
 	for _, l := range p.Labels {
 		at := Point{l.X + len([]rune(l.Text))/2, l.Y}.middle()
@@ -93,7 +96,7 @@ func towards(p, other Point, distance int) Point {
 	return Point{p.X + cmp.Compare(dx, 0)*distance, p.Y + cmp.Compare(dy, 0)*distance}
 }
 
-func (b Box) svg() string {
+func (b Box) svg(link func(step string) string) string {
 	at, end := Point{b.X, b.Y}.middle(), Point{b.X + b.W - 1, b.Y + b.H - 1}.middle()
 	class, round := string(b.State.Status), 5
 	switch {
@@ -102,13 +105,16 @@ func (b Box) svg() string {
 	case b.Step == nil:
 		class, round = "terminal", cellHeight
 	}
-	data := "" // names the step, for the script of a page
+	data, before, after := "", "", "" // data names the step, for tests and scripts
 	if b.Step != nil {
 		data = ` data-step="` + html.EscapeString(b.Step.Name) + `"`
 	}
+	if b.Step != nil && link != nil {
+		before, after = `<a href="`+html.EscapeString(link(b.Step.Name))+`">`, "</a>"
+	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `<g class="%s"%s><rect x="%d" y="%d" width="%d" height="%d" rx="%d"/>`,
-		strings.TrimSpace(class), data, at.X, at.Y, end.X-at.X, end.Y-at.Y, round)
+	fmt.Fprintf(&out, `%s<g class="%s"%s><rect x="%d" y="%d" width="%d" height="%d" rx="%d"/>`,
+		before, strings.TrimSpace(class), data, at.X, at.Y, end.X-at.X, end.Y-at.Y, round)
 	for i, text := range b.Lines {
 		x, y := (at.X+end.X)/2, at.Y+(i+1)*cellHeight+4 //nolint:mnd // the middle, and the height of a letter
 		class := "name"
@@ -120,6 +126,6 @@ func (b Box) svg() string {
 		}
 		fmt.Fprintf(&out, `<text class="%s" x="%d" y="%d">%s</text>`, class, x, y, html.EscapeString(text))
 	}
-	out.WriteString("</g>\n")
+	out.WriteString("</g>" + after + "\n")
 	return out.String()
 }

@@ -15,6 +15,7 @@ function replace(old, now) {
   for (const details of old.querySelectorAll("details[id]")) {
     if (toggled.has(details.id)) details.open = toggled.get(details.id);
   }
+  reveal(old);
   for (const [id, left, top] of scrolled) {
     if (left || top) document.getElementById(id)?.scrollTo(left, top);
   }
@@ -103,10 +104,14 @@ document.addEventListener("click", (event) => {
   text.setSelectionRange(from, from + lines[link.dataset.line - 1].length);
   text.scrollTop = (text.scrollHeight / lines.length) * (link.dataset.line - 4);
 });
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
-    document.getElementById("news").textContent = button.textContent = "Copied";
-  });
-}
+
+// Buttons that copy a text are there only with this script.
+const reveal = (root) => root.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
+reveal(document);
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy);
+  await navigator.clipboard.writeText(text.value ?? text.textContent);
+  document.getElementById("news").textContent = button.textContent = "Copied";
+});

@@ -107,10 +107,13 @@ async function startByKeyboard (page, at) {
 
 const box = (page, step) => page.locator('svg.flow g').filter({ hasText: step }).first()
 
+// openWait is the link to the page of the wait of step Ask.
+const openWait = (page) => page.locator('ul.waits').getByRole('link', { name: 'Ask' })
+
 // waits waits until the page of an execution shows that step Ask waits.
 async function waits (page, name) {
   await page.locator('svg.flow g.waiting').filter({ hasText: 'Ask' }).waitFor()
-  await page.getByRole('link', { name: 'Ask' }).waitFor()
+  await openWait(page).waitFor()
   await check(page, name)
 }
 
@@ -143,7 +146,7 @@ async function answerByItsPage (page) {
   const execution = await page.context().newPage()
   await execution.goto(page.url())
   await execution.evaluate(() => { globalThis.isOpenSince = 'the start' })
-  await press(page, page.getByRole('link', { name: 'Ask' }))
+  await press(page, openWait(page))
   await page.getByRole('heading', { name: 'Ask waits for a callback' }).waitFor()
   await check(page, 'wait')
   await press(page, page.getByRole('button', { name: 'Show the URL and the curl command' }))
@@ -178,6 +181,20 @@ async function failInTheConsole (page, at) {
   await page.getByRole('button', { name: 'Fail' }).click()
   await page.locator('.facts .Failed').waitFor()
   await check(page, 'execution-failed')
+  await whyDidItFail(page)
+}
+
+// whyDidItFail opens the panel of the step that failed: by its box, and by keyboard from its row.
+async function whyDidItFail (page) {
+  await page.locator('svg.flow a').filter({ hasText: 'Ask' }).click()
+  const panel = page.locator('section.step')
+  await panel.getByText('too much <b>money</b>').first().waitFor()
+  await check(page, 'step-failed')
+  await panel.getByRole('button', { name: 'Copy step-input' }).waitFor()
+  await panel.getByRole('link', { name: 'Close' }).click()
+  await panel.waitFor({ state: 'detached' })
+  await press(page, page.locator('table.time').getByRole('link', { name: 'Ask' }))
+  await panel.getByRole('heading', { name: 'Ask' }).waitFor()
 }
 
 // redrive starts an execution that goes on from the step that failed.
