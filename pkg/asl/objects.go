@@ -24,13 +24,14 @@ type itemReader struct {
 
 func (s *seriesParser) itemReader(n *document.Node) *itemReader {
 	s.fields(n, "ItemReader", "Resource", s.argumentsField(), "ReaderConfig")
-	r := &itemReader{params: s.objectParams(n, "ItemReader", "Bucket Key Prefix")}
 	resource := s.oneOf(n, "Resource", objectService+"getObject", objectService+"listObjectsV2")
 	s.required(n, "Resource")
-	config := n.Get("ReaderConfig")
-	if config == nil {
-		config = &document.Node{Kind: document.Mapping, Pos: n.Pos}
+	needed := "Bucket Key"
+	if strings.HasSuffix(resource, "listObjectsV2") {
+		needed = "Bucket"
 	}
+	r := &itemReader{params: s.objectParams(n, "ItemReader", needed, "Bucket Key Prefix")}
+	config := s.config(n, "ReaderConfig")
 	s.fields(config, "ReaderConfig", "InputType", "MaxItems", "MaxItemsPath", "CSVHeaderLocation", "CSVHeaders", "CSVDelimiter")
 	r.most = s.limit(config, "MaxItems")
 	if strings.HasSuffix(resource, "listObjectsV2") {
@@ -44,26 +45,51 @@ func (s *seriesParser) itemReader(n *document.Node) *itemReader {
 	}
 	if s.oneOf(config, "CSVHeaderLocation", "FIRST_ROW", "GIVEN") == "GIVEN" {
 		if headers := s.required(config, "CSVHeaders"); headers != nil {
-			s.list(headers, "CSVHeaders", "names of columns")
+			for _, header := range s.list(headers, "CSVHeaders", "names of columns") {
+				if _, ok := header.Text(); !ok {
+					s.unfit(header, "an element of CSVHeaders", "a string")
+				}
+			}
 			r.headers = headers.Value()
 		}
 	}
 	return r
 }
 
-// objectParams reads the parameters of a request to S3.
-func (s *seriesParser) objectParams(n *document.Node, of, allowed string) *template {
+// config returns the object with the configuration of a reader or writer, an empty one by default.
+func (s *seriesParser) config(n *document.Node, name string) *document.Node {
+	field := n.Get(name)
+	if field != nil && field.Kind == document.Mapping {
+		return field
+	}
+	if field != nil {
+		s.unfit(field, name, "an object")
+	}
+	return &document.Node{Kind: document.Mapping, Pos: n.Pos}
+}
+
+// objectParams reads the parameters of a request to S3, which has those that are needed.
+func (s *seriesParser) objectParams(n *document.Node, of, needed, allowed string) *template {
 	name := s.argumentsField()
 	field := s.required(n, name)
 	if field == nil {
 		return &template{}
 	}
-	if field.Kind == document.Mapping {
+	text, _ := field.Text()
+	switch {
+	case field.Kind == document.Mapping:
 		names := strings.Fields(allowed)
 		for _, key := range slices.Clone(names) {
 			names = append(names, key+".$")
 		}
 		s.fields(field, "the "+name+" of "+of, names...)
+		for key := range strings.FieldsSeq(needed) {
+			if field.Get(key+".$") == nil {
+				s.required(field, key)
+			}
+		}
+	case !s.isQuery || !strings.HasPrefix(text, "{%"):
+		s.unfit(field, name, "an object")
 	}
 	return s.templateOf(n, name)
 }
@@ -93,13 +119,11 @@ type resultWriter struct {
 
 func (s *seriesParser) resultWriter(n *document.Node) *resultWriter {
 	s.fields(n, "ResultWriter", "Resource", s.argumentsField(), "WriterConfig")
-	w := &resultWriter{params: s.objectParams(n, "ResultWriter", "Bucket Prefix")}
+	w := &resultWriter{params: s.objectParams(n, "ResultWriter", "Bucket", "Bucket Prefix")}
 	s.required(n, "Resource")
 	s.oneOf(n, "Resource", objectService+"putObject")
-	config := n.Get("WriterConfig")
-	if config != nil {
-		s.fields(config, "WriterConfig", "Transformation", "OutputType")
-	}
+	config := s.config(n, "WriterConfig")
+	s.fields(config, "WriterConfig", "Transformation", "OutputType")
 	w.transformation = s.oneOf(config, "Transformation", "NONE", "COMPACT", "FLATTEN")
 	w.isLines = s.oneOf(config, "OutputType", "JSON", "JSONL") == "JSONL"
 	return w

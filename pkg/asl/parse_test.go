@@ -67,6 +67,8 @@ func TestNotServed(t *testing.T) {
 	t.Parallel()
 	const task, states, inner = `{"Type": "Task", "End": true, "Resource": "arn:aws:`, `states:::`, `{"StartAt": "B", "States": {"B": {"Type": "Succeed"}}`
 	const distributed = `{"Type": "Map", "End": true, "ItemProcessor": ` + inner + `, "ProcessorConfig": {"Mode": "DISTRIBUTED"}}`
+	const reader = distributed + `, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": `
+	const writer = distributed + `, "ResultWriter": {"Resource": "arn:aws:states:::s3:putObject", "Parameters": `
 	for state, want := range map[string]string{
 		task + states + `elasticmapreduce:createCluster.sync"}`: "elasticmapreduce:createCluster starts no job that is served",
 
@@ -81,6 +83,16 @@ func TestNotServed(t *testing.T) {
 		distributed + `, "ItemBatcher": {"BatchInput": {}}}`:                                "ItemBatcher has no size of a batch",
 		distributed + `, "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"},
 			"ReaderConfig": {"InputType": "MANIFEST"}}}`: `InputType is text "MANIFEST"; allowed: "JSON" or "JSONL" or "CSV"`,
+		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": -1}}`:   "ReaderConfig is number -1; allowed: an object",
+		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": []}}`:   "ReaderConfig is an array; allowed: an object",
+		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": null}}`: "ReaderConfig is nothing; allowed: an object",
+		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", 1]}}}`: "an element of " +
+			"CSVHeaders is number 1; allowed: a string",
+		reader + `7}}`:                                   "Parameters is number 7; allowed: an object",
+		reader + `{"Bucket": "b"}}}`:                     `field "Key" is missing`,
+		reader + `{"Key.$": "$.k"}}}`:                    `field "Bucket" is missing`,
+		writer + `{"Prefix": "p"}}}`:                     `field "Bucket" is missing`,
+		writer + `{"Bucket": "b"}, "WriterConfig": -1}}`: "WriterConfig is number -1; allowed: an object",
 	} {
 		text := `{"StartAt": "Work", "States": {"Work": ` + state + `}}`
 		_, problems := asl.Parse([]byte(text))
