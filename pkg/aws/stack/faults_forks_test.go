@@ -24,15 +24,17 @@ const (
 	forkItems = 200
 	forkAsks  = 10 // every tenth item asks
 	forkKills = 12
+	forkTries = 2 // of the fork that fails
 )
 
 // forking is a stack of its own, since its interpreters are killed whatever they work on.
-var forking = deployment{name: freshName(), parameters: []string{"InterpreterTimeLimit=3", "WakeVisibility=6"}, build: shipped}
+var forking = deployment{name: freshName(), parameters: []string{"InterpreterTimeLimit=3", "WakeVisibility=6", "Options=format-2"}, build: shipped}
 
-// TestFaultsInForks kills the interpreters while they work on a foreach of 200 with nested
-// branches. The result has each item once and in order, every callback is recorded, and no call
-// with atMostOnce is made twice. It has the machine alone: its 200 lanes would make the calls of
-// the other tests late, whose time limit is a second.
+// TestFaultsInForks kills the interpreters while they work on a foreach that fails, is tried again
+// and is caught, and on a foreach of 200 in 100 places with nested branches. The result has each
+// item once and in order, every callback is recorded, and no call with atMostOnce is made twice. It
+// has the machine alone: its 200 lanes would make the calls of the other tests late, whose time
+// limit is a second.
 //
 //nolint:paralleltest // see above
 func TestFaultsInForks(t *testing.T) {
@@ -171,6 +173,18 @@ func (n *forkNotes) check(t *testing.T, kills int) {
 	}
 	if r.Status != "Succeeded" || !slices.Equal(r.Output.IDs, ids) || !slices.Equal(r.Output.Answers, asking) {
 		t.Errorf("%s (%s) with %+v", r.Status, r.Error, r.Output)
+	}
+	attempts, left := 0, map[string]int{}
+	for _, e := range n.stack.history(t, "forks/killed") {
+		switch {
+		case e.Step == "Broken" && (e.Type == "StepEntered" || e.Type == "StepStarted"):
+			attempts++
+		case e.Step == "Broken" && e.Type == "StepFailed", e.Step == "Never":
+			left[e.Step]++
+		}
+	}
+	if attempts != forkTries || left["Broken"] != 1 || left["Never"] != 0 {
+		t.Errorf("the fork that fails was tried %d times, and left as %v", attempts, left)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
