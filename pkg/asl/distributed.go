@@ -59,7 +59,13 @@ func (s *seriesParser) distributed(m *mapData, d *data, foreach *flow.Foreach, n
 		}
 	}
 	if field := n.Get("ResultWriter"); field != nil {
-		m.writer = s.resultWriter(field)
+		if m.writer = s.resultWriter(field); m.writer.params == nil {
+			if m.writer.transformation == "FLATTEN" {
+				d.result = flattened
+			}
+			m.writer = nil
+			return
+		}
 		foreach.Run.Written = m.toWrite
 		d.result = func(f *flow.Frame) value.Value {
 			run := f.Lookup.Open(f.Input).Get(keyRun).Text()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -110,23 +111,41 @@ func (r *itemReader) request(e *evaluation) (value.Value, error) {
 	), nil
 }
 
-// resultWriter is ResultWriter: the results of a Map go into objects.
+// resultWriter is ResultWriter: the results of a Map go into objects, or are transformed only.
 type resultWriter struct {
-	params         *template
+	params         *template // nil for the latter
 	transformation string
 	isLines        bool
 }
 
 func (s *seriesParser) resultWriter(n *document.Node) *resultWriter {
 	s.fields(n, "ResultWriter", "Resource", s.argumentsField(), "WriterConfig")
-	w := &resultWriter{params: s.objectParams(n, "ResultWriter", "Bucket", "Bucket Prefix")}
-	s.required(n, "Resource")
-	s.oneOf(n, "Resource", objectService+"putObject")
 	config := s.config(n, "WriterConfig")
 	s.fields(config, "WriterConfig", "Transformation", "OutputType")
-	w.transformation = s.oneOf(config, "Transformation", "NONE", "COMPACT", "FLATTEN")
+	w := &resultWriter{transformation: s.oneOf(config, "Transformation", "NONE", "COMPACT", "FLATTEN")}
 	w.isLines = s.oneOf(config, "OutputType", "JSON", "JSONL") == "JSONL"
+	if n.Get("WriterConfig") == nil || n.Get("Resource") != nil || n.Get(s.argumentsField()) != nil {
+		w.params = s.objectParams(n, "ResultWriter", "Bucket", "Bucket Prefix")
+		s.required(n, "Resource")
+		s.oneOf(n, "Resource", objectService+"putObject")
+	} else if w.isLines || w.transformation != "COMPACT" && w.transformation != "FLATTEN" {
+		s.Problem(n.Pos, "%s: ResultWriter without Resource is served with Transformation COMPACT or FLATTEN and OutputType JSON; write these, or Resource and %s",
+			s.place(), s.argumentsField())
+	}
 	return w
+}
+
+// flattened is [itemOutputs] with the elements of outputs that are arrays in their place.
+func flattened(f *flow.Frame) value.Value {
+	var all []value.Member
+	for _, output := range itemOutputs(f).Members() {
+		if list := f.Lookup.Open(output.Value); list.Kind() == value.KindArray {
+			all = append(all, list.Members()...)
+		} else {
+			all = append(all, output)
+		}
+	}
+	return value.ArrayFrom(all)
 }
 
 // toWrite implements [flow.MapRun.Written].

@@ -88,11 +88,14 @@ func TestNotServed(t *testing.T) {
 		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": null}}`: "ReaderConfig is nothing; allowed: an object",
 		reader + `{"Bucket": "b", "Key": "k"}, "ReaderConfig": {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", 1]}}}`: "an element of " +
 			"CSVHeaders is number 1; allowed: a string",
-		reader + `7}}`:                                   "Parameters is number 7; allowed: an object",
-		reader + `{"Bucket": "b"}}}`:                     `field "Key" is missing`,
-		reader + `{"Key.$": "$.k"}}}`:                    `field "Bucket" is missing`,
-		writer + `{"Prefix": "p"}}}`:                     `field "Bucket" is missing`,
-		writer + `{"Bucket": "b"}, "WriterConfig": -1}}`: "WriterConfig is number -1; allowed: an object",
+		reader + `7}}`:                "Parameters is number 7; allowed: an object",
+		reader + `{"Bucket": "b"}}}`:  `field "Key" is missing`,
+		reader + `{"Key.$": "$.k"}}}`: `field "Bucket" is missing`,
+		distributed + `, "ResultWriter": {"WriterConfig": {"OutputType": "JSONL", "Transformation": "COMPACT"}}}`: "ResultWriter without Resource is served with",
+		distributed + `, "ResultWriter": {"WriterConfig": {}}}`:                                                   "ResultWriter without Resource is served with",
+		distributed + `, "ResultWriter": {}}`:                                                                     `field "Parameters" is missing`,
+		writer + `{"Prefix": "p"}}}`:                                                                              `field "Bucket" is missing`,
+		writer + `{"Bucket": "b"}, "WriterConfig": -1}}`:                                                          "WriterConfig is number -1; allowed: an object",
 	} {
 		text := `{"StartAt": "Work", "States": {"Work": ` + state + `}}`
 		_, problems := asl.Parse([]byte(text))
