@@ -75,6 +75,10 @@ type Execution struct {
 	// RedrivenStep is the step that it begins with, omitted if that execution had not run a step.
 	RedrivenFrom string `json:"redrivenFrom,omitempty"`
 	RedrivenStep string `json:"redrivenStep,omitempty"`
+	// Parent is FLOW/EXECUTION of the step that started it. RedrivenAs is the name of its redrive,
+	// if the redrive has the default name. Both are omitted in lists, and for deleted executions.
+	Parent     string `json:"parent,omitempty"`
+	RedrivenAs string `json:"redrivenAs,omitempty"`
 	// TraceID is the id of the trace, left out for an execution that is not traced.
 	TraceID string `json:"traceId,omitempty"`
 	// Waiting describes its wait, omitted after its end.

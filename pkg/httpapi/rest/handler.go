@@ -592,7 +592,33 @@ func (h handler) execution(ctx context.Context, flow, name string) (Execution, e
 	if err == nil && state.Notify.Target != "" && h.Undelivered != nil {
 		e.Undelivered, err = h.Undelivered(ctx, engine.NewID(flow, name))
 	}
+	if err == nil {
+		err = h.addFamily(ctx, state, &e)
+	}
 	return e, err
+}
+
+// addFamily adds the parent of an execution and its redrive.
+func (h handler) addFamily(ctx context.Context, state machine.State, to *Execution) error {
+	if state.Parent != nil {
+		parent, err := h.Engine.Describe(ctx, state.Parent.Log)
+		if err == nil {
+			to.Parent = parent.Flow.Name + "/" + parent.Execution
+		} else if !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+	}
+	if !state.Status.Final() || state.Status == machine.StatusSucceeded {
+		return nil
+	}
+	again, err := h.Engine.Describe(ctx, engine.NewID(state.Flow.Name, state.RedriveName()))
+	if err == nil && again.Redriven != nil && again.Redriven.From == state.Execution {
+		to.RedrivenAs = again.Execution
+	}
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // How many lanes are read for their waits: of one execution, and of each execution in a list.

@@ -264,7 +264,18 @@ func showCommand(c Command) *cobra.Command {
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
 	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
 		e, err := a.Execution(ctx, flow, name, unmask)
-		text := c.out().Cut(describe(e))
+		text := describe(e)
+		if err == nil {
+			var below []rest.Token
+			below, err = rest.Below(ctx, e, a.Execution, func(ctx context.Context, flow, name string) ([]rest.Token, error) {
+				return a.Tokens(ctx, flow, name, false)
+			})
+			for _, t := range below {
+				line := t.Flow + "/" + t.Execution + "/" + t.Place() + " waits for a callback. " + question(t.Question)
+				text += fmt.Sprintf("%-9s %s\n", "below", view.Printable(strings.TrimSpace(line)))
+			}
+		}
+		text = c.out().Cut(text)
 		if graph && err == nil {
 			var p diagram.Picture
 			p, err = c.graphOfExecution(ctx, a, flow+"/"+name)
@@ -335,6 +346,10 @@ func describe(e rest.Execution) string {
 	if e.RedrivenFrom != "" {
 		line("redriven", strings.TrimSuffix("from "+e.Flow+"/"+e.RedrivenFrom+" at step "+e.RedrivenStep, " at step "))
 	}
+	if e.RedrivenAs != "" {
+		line("redriven", "as "+e.Flow+"/"+e.RedrivenAs)
+	}
+	line("parent", e.Parent)
 	line("trace", e.TraceID)
 	line("input", view.HarmlessJSON(e.Input.JSON()))
 	if e.Output != nil {

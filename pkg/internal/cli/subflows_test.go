@@ -92,6 +92,9 @@ func TestTokensOfASubflow(t *testing.T) {
 		if strings.Contains(got.stderr, "(lanes)") {
 			t.Errorf("an inner word: %s", got.stderr)
 		}
+		wantSaid(t, doWith(t, "", env, "tokens", "list", flow+"/one"), 0, place)
+		wantSaid(t, doWith(t, "", env, "show", flow+"/one"), 0, "below     "+place+"/Ask waits for a callback.")
+		wantSaid(t, doWith(t, "", env, "show", place), 0, "parent    "+flow+"/one")
 		doWith(t, "", env, "tokens", "succeed", place)
 		doWith(t, "", env, "stop", flow+"/one")
 		run.wait()

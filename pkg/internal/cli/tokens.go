@@ -41,6 +41,16 @@ func tokensListCommand(c Command) *cobra.Command {
 			return view.Result{}, err
 		}
 		tokens, err := a.Tokens(ctx, flow, execution, unmask)
+		if err == nil && execution != "" {
+			var e rest.Execution
+			if e, err = a.Execution(ctx, flow, execution, false); err == nil {
+				var below []rest.Token
+				below, err = rest.Below(ctx, e, a.Execution, func(ctx context.Context, flow, name string) ([]rest.Token, error) {
+					return a.Tokens(ctx, flow, name, unmask)
+				})
+				tokens = append(tokens, below...)
+			}
+		}
 		if err == nil && len(tokens) == 0 && only != "" {
 			err = checkFlowExists(ctx, a, only)
 		}

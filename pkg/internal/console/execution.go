@@ -87,7 +87,14 @@ func (c *console) show(r *http.Request) (page, error) {
 		if err != nil {
 			return page{}, err
 		}
-		for _, t := range tokens {
+		below, err := rest.Below(r.Context(), e, c.Execution, func(ctx context.Context, flow, name string) ([]rest.Token, error) {
+			tokens, _, err := c.WaitsPage(ctx, flow, name, "", false)
+			return tokens, err
+		})
+		if err != nil {
+			c.Log.WarnContext(r.Context(), "the waits of sub-flows cannot be read", "error", err.Error())
+		}
+		for _, t := range append(tokens, below...) {
 			d.Waits = append(d.Waits, waitOf(t))
 		}
 	}

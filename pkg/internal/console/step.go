@@ -144,7 +144,7 @@ func (c *console) addStep(r *http.Request, d *executionData, definition *flow.Fl
 	s.addEvents(e.events, d.Ended)
 	s.addKeys(d.Execution, definition, history, e)
 	for i, w := range d.Waits {
-		if w.Place() == e.name && s.Status != "succeeded" && s.Status != "failed" {
+		if w.Place() == e.name && w.Flow == d.Flow && w.Execution == d.Name && s.Status != "succeeded" && s.Status != "failed" {
 			s.Wait = &d.Waits[i]
 		}
 	}
