@@ -5,6 +5,7 @@
 package objects
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -142,10 +143,16 @@ func (r *reader) json(content io.Reader, isArray bool) error {
 	return err
 }
 
+const byteOrderMark = "\uFEFF" // which spreadsheets write
+
 // csv reads an object from each row. Without headers, the first row has them. Columns without a
 // header are left out, and missing ones are empty.
 func (r *reader) csv(content io.Reader, headers value.Value, delimiter string) error {
-	rows := csv.NewReader(content)
+	text := bufio.NewReader(content)
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark)) // is in its buffer
+	}
+	rows := csv.NewReader(text)
 	rows.FieldsPerRecord, rows.LazyQuotes, rows.Comma = -1, true, rune((delimiter + ",")[0])
 	var names []string
 	for _, name := range headers.Members() {

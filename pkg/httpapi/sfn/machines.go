@@ -58,7 +58,7 @@ func (h handler) named(parameter, text, kind string, counts ...int) ([]string, e
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 } //nolint:mnd // of milliseconds
 
 var errName = invalid("InvalidName",
-	`the name of a state machine or an alias begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
+	`the name of a state machine, an alias or an activity begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 
 // refOf checks the definition of a request and returns its reference.
 func (h handler) refOf(name, text string) (machine.FlowRef, error) {

@@ -33,8 +33,8 @@ func (h handler) runs(ctx context.Context, id engine.ID, state machine.State) ([
 		return nil, err
 	}
 	var runs []mapRun
-	// end ends the runs of these that have no end. The runs of iterations of a Map in mode INLINE run
-	// at once.
+	// end ends the runs of these that have no end. A Map in mode INLINE may have several runs at
+	// once.
 	end := func(status string, e machine.Event, these func(machine.Event) bool) {
 		for i, run := range runs {
 			if run.ended.IsZero() && these(run.fork) {
