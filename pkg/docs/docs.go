@@ -20,6 +20,7 @@ type Topic struct {
 	Name  string `json:"name"` // as `waitless docs` takes it
 	Title string `json:"title"`
 	About string `json:"-"`              // in a few words, for lists
+	Group string `json:"-"`              // the heading of a list of topics
 	Text  string `json:"text,omitempty"` // Markdown, which begins with the title
 }
 
@@ -41,16 +42,23 @@ type Error struct {
 //go:embed reference/*.md
 var files embed.FS
 
-// topicForm matches a row of the list of topics in the README.
-var topicForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\| \[(\S+)\]\(\S+\) \| (.+) \|$`) })
+// topicForm matches a heading or a row in the list of topics in the README.
+var topicForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^## (.+)$|^\| \[(\S+)\]\(\S+\) \| (.+) \|$`)
+})
 
 // Topics returns all topics, in the order in which a user learns the language.
 func Topics() (all []Topic) {
 	list, _ := files.ReadFile("reference/README.md") // embedded, so it is there
+	group := ""
 	for _, match := range topicForm().FindAllStringSubmatch(string(list), -1) {
-		text, _ := files.ReadFile("reference/" + match[1] + ".md") // a test reads each
+		if match[1] != "" {
+			group = match[1]
+			continue
+		}
+		text, _ := files.ReadFile("reference/" + match[2] + ".md") // a test reads each
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
-		all = append(all, Topic{Name: match[1], Title: title, About: match[2], Text: string(text)})
+		all = append(all, Topic{Name: match[2], Title: title, About: match[3], Group: group, Text: string(text)})
 	}
 	return all
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -26,19 +25,28 @@ func docsCommand(c Command) *cobra.Command {
 		var text string
 		if len(args) == 0 {
 			var rows [][]string
-			for _, topic := range docs.Topics() {
+			topics := docs.Topics()
+			for i, topic := range topics {
 				report.add(topic)
-				rows = append(rows, []string{topic.Name, topic.About})
-			}
-			text = view.Columns(rows)
-		} else if text = report.show(args[0], c.out().Width()); text == "" {
-			isWord, most, try := regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(args[0])+`\b`), 0, ""
-			for _, topic := range docs.Topics() {
-				if n := len(isWord.FindAllString(topic.Text, -1)); n > most {
-					most, try = n, "waitless docs "+topic.Name+", which has the word, or "
+				rows = append(rows, []string{fmt.Sprintf("%-22s", topic.Name), topic.About})
+				if i+1 == len(topics) || topics[i+1].Group != topic.Group {
+					text += topic.Group + ":\n" + view.Columns(rows)
+					rows = nil
 				}
 			}
-			return view.Result{}, view.Usage("there is no such topic, rule or error"+similar.DidYouMean(args[0], inDocs()), try+"waitless docs")
+		} else if text = report.show(args[0], c.out().Width()); text == "" {
+			hits := docs.Search(args[0])
+			if len(hits) == 0 {
+				return view.Result{}, view.Usage("there is no such topic, rule or error"+similar.DidYouMean(args[0], inDocs()), "waitless docs")
+			}
+			const most, widest = 5, 90
+			for _, hit := range hits[:min(len(hits), most)] {
+				report.add(hit.Topic)
+				if line := []rune(hit.Line); len(line) > widest {
+					hit.Line = string(line[:widest]) + "..."
+				}
+				text += view.Line("waitless docs %-22s %s", hit.Name, hit.Line)
+			}
 		}
 		return view.Result{Form: "docs", JSON: report, Text: text}, nil
 	})
