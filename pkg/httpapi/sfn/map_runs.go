@@ -133,8 +133,9 @@ func (h handler) run(ctx context.Context, arn string) (r mapRun, err error) {
 // were stopped, from their history.
 func (h handler) countChildren(ctx context.Context, run mapRun) (counts object, err error) {
 	total, done, running, failed := run.fork.Items, 0, 0, 0
+	lanes := run.fork.Lanes
 	if run.status == "ABORTED" || run.status == "FAILED" {
-		err = h.children(ctx, run, 0, func(c child, _ int) bool {
+		lanes, err = 0, h.children(ctx, run, 0, func(c child, _ int) bool {
 			switch c.status {
 			case "FAILED":
 				done, failed = done+1, failed+1
@@ -143,24 +144,23 @@ func (h handler) countChildren(ctx context.Context, run mapRun) (counts object, 
 			}
 			return true
 		})
-	} else {
-		for i := range run.fork.Lanes {
-			lane := machine.Lane{Parent: run.fork.Log, Attempt: run.fork.Number, Index: i, Count: run.fork.Lanes}
-			state, err := h.Executions.Describe(ctx, lane.ID())
-			if errors.Is(err, engine.ErrNotFound) {
-				continue
-			} else if err != nil {
-				return nil, err
-			}
-			left, runs := lane.ItemsDone(state, total, nil)
-			if done += left; runs {
-				running++
-			}
-			if state.Tolerance != nil {
-				failed += state.Tolerance.Failed
-			} else if state.Status == machine.StatusFailed {
-				done, failed = done+1, failed+1
-			}
+	}
+	for i := range lanes {
+		lane := machine.Lane{Parent: run.fork.Log, Attempt: run.fork.Number, Index: i, Count: lanes}
+		state, err := h.Executions.Describe(ctx, lane.ID())
+		if errors.Is(err, engine.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		left, runs := lane.ItemsDone(state, total, nil)
+		if done += left; runs {
+			running++
+		}
+		if state.Tolerance != nil {
+			failed += state.Tolerance.Failed
+		} else if state.Status == machine.StatusFailed {
+			done, failed = done+1, failed+1
 		}
 	}
 	counts = object{
