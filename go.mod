@@ -17,7 +17,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/databasemigrationservice v1.64.0 // tests: the emulator of DMS
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB
 	github.com/aws/aws-sdk-go-v2/service/eventbridge v1.55.9 // the ends of executions go to an event bus
-	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // tests: roles for the functions on the emulator
+	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // doctor: policies of roles
 	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.2 // flows call Lambda functions
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // large values; its reason beside net/http is in pkg/aws/s3
 	github.com/aws/aws-sdk-go-v2/service/scheduler v1.18.2 // timers beyond the longest delay of a message

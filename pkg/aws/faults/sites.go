@@ -175,6 +175,6 @@ func rowOf(object types.Object) string {
 var services = map[string]string{
 	"batch": "Batch", "cloudformation": "CloudFormation", "cloudwatch": "CloudWatch",
 	"databasemigrationservice": "Database Migration Service", "dynamodb": "DynamoDB",
-	"eventbridge": "EventBridge", "lambda": "Lambda", "s3": "S3", "scheduler": "Scheduler", "secretsmanager": "Secrets Manager", "sfn": "SFN",
+	"eventbridge": "EventBridge", "iam": "IAM", "lambda": "Lambda", "s3": "S3", "scheduler": "Scheduler", "secretsmanager": "Secrets Manager", "sfn": "SFN",
 	"sns": "SNS", "sqs": "SQS", "sts": "STS", "transcribe": "Transcribe",
 }

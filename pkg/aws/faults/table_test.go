@@ -237,7 +237,12 @@ func ofBucket(call func(context.Context, s3.Bucket) error) func(t *testing.T, p 
 }
 
 // stack has an output, and a resource of each type with a state.
-const stack = `{"Resources":{"Queue":{"Type":"AWS::SQS::Queue"},"Group":{"Type":"AWS::Scheduler::ScheduleGroup"},
+const stack = `{"Resources":{
+	"Secret": {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}},
+	"Rule": {"Type": "AWS::Events::Rule", "Properties": {"EventPattern": {"source": ["x"]}}},
+	"Schedule": {"Type": "AWS::Scheduler::Schedule", "Properties": {"ScheduleExpression": "rate(1 day)", "State": "DISABLED",
+		"FlexibleTimeWindow": {"Mode": "OFF"}, "Target": {"Arn": "arn:aws:sqs:us-east-1:123456789012:q", "RoleArn": "arn:aws:iam::123456789012:role/r"}}},
+"Queue":{"Type":"AWS::SQS::Queue"},"Group":{"Type":"AWS::Scheduler::ScheduleGroup"},
 "Table":{"Type":"AWS::DynamoDB::Table","Properties":{"BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],
 "KeySchema":[{"AttributeName":"k","KeyType":"HASH"}]}},"Role":{"Type":"AWS::IAM::Role","Properties":{"AssumeRolePolicyDocument":{"Version":"2012-10-17",
 "Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}}},

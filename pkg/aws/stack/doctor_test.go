@@ -35,7 +35,7 @@ import (
 var update = flag.Bool("update", false, "write what doctor prints to testdata")
 
 // lone is a stack whose tests run one after the other: they break it.
-var lone = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}, build: shipped}
+var lone = deployment{name: freshName(), parameters: []string{"LongestDelay=30", "JobEvents=aws.batch"}, build: shipped}
 
 var aloneOn sync.Mutex
 
@@ -85,6 +85,7 @@ var ailments = []ailment{
 		return nil
 	}},
 	{"functions", view.ExitFailed, withoutFunctions},
+	{"changed", view.ExitFailed, changed},
 	{"behind", view.ExitFailed, behind},
 }
 
@@ -214,6 +215,11 @@ func TestDoctor(t *testing.T) { //nolint:tparallel // each ailment is that of th
 	t.Parallel()
 	s := alone(t)
 	replaceAlarms(t, s)
+	for _, table := range []string{"LogTable", "WaitsTable"} { // the emulator does not read it in the template
+		if err := expire(t.Context(), emulator.Config(t), s.resources[table], true); err != nil {
+			t.Fatal(err)
+		}
+	}
 	before := s.items(t)
 	for _, a := range ailments { //nolint:paralleltest // each breaks the stack
 		t.Run(a.name, func(t *testing.T) {

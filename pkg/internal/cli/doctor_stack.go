@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -119,7 +121,7 @@ func (p *patient) region() bool {
 		p.warn("endpoint", "requests go to "+local.Hidden(endpoint)+" and not to AWS",
 			"unset AWS_ENDPOINT_URL and endpoint_url of the profile, unless that is an emulator of yours")
 	}
-	for _, service := range []string{"CLOUDFORMATION", "CLOUDWATCH", "DYNAMODB", "LAMBDA", "SCHEDULER", "SQS", "STS"} {
+	for _, service := range []string{"CLOUDFORMATION", "CLOUDWATCH", "DYNAMODB", "EVENTBRIDGE", "IAM", "LAMBDA", "SCHEDULER", "SECRETS_MANAGER", "SQS", "STS"} {
 		variable := "AWS_ENDPOINT_URL_" + service
 		if endpoint := p.command.getenv(variable); endpoint != "" {
 			p.warn("endpoint", variable+" is "+local.Hidden(endpoint), "unset "+variable+", unless that is an emulator of yours")
@@ -311,6 +313,9 @@ func (p *patient) allow(route string) string {
 // create it.
 const recreate = `"A deleted queue or function" in waitless docs recovery`
 
+// restore names the page for a changed resource.
+const restore = ` ("A changed resource" in waitless docs recovery)`
+
 // examined are the resources that are checked, in this order.
 var examined = []struct {
 	kind, name string
@@ -319,7 +324,7 @@ var examined = []struct {
 	try        string   // with the words ID and STACK
 }{
 	{
-		target.TypeTable, "tables", "dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"},
+		target.TypeTable, "tables", "dynamodb:DescribeTable and dynamodb:DescribeTimeToLive", []string{"ACTIVE", "UPDATING"},
 		"aws dynamodb describe-table --table-name ID; if it was deleted: " + recreate,
 	},
 	{
@@ -334,6 +339,54 @@ var examined = []struct {
 		target.TypeTimers, "timers", "scheduler:GetScheduleGroup", []string{"ACTIVE"},
 		"aws scheduler create-schedule-group --name ID, then waitless rearm --stack STACK",
 	},
+	{target.TypeSecret, "secrets", "secretsmanager:DescribeSecret", []string{""}, "aws secretsmanager restore-secret --secret-id ID"},
+	{target.TypeRule, "rules", "events:DescribeRule", []string{"ENABLED"}, "aws events enable-rule --name ID"},
+	{target.TypeSchedule, "schedules", "scheduler:GetSchedule", []string{"ENABLED"}, recreate},
+	{target.TypeRole, "roles", "iam:ListRolePolicies", []string{""}, recreate},
+}
+
+// timeLimit returns the time limit of a function in the template, in seconds, or 0 if the profile
+// sets it and no variable of the function holds it.
+func timeLimit(r target.Resource, variables map[string]string) int {
+	switch r.Name {
+	case "InterpreterFunction":
+		limit, _ := strconv.Atoi(variables["WAITLESS_TIME_LIMIT"]) // the template writes a number
+		return limit
+	case "TaskRunnerFunction":
+		return 900
+	case "JanitorFunction":
+		return 120
+	case "JobEventsFunction":
+		return 30
+	case "ApiFunction", "FnfFunction", "SfnFunction":
+		return 25
+	case "CallbackFunction", "StartJobFunction", "GetJobStatusFunction":
+		return 10
+	}
+	return 0
+}
+
+// changed returns how the configuration of a function differs from the template, and the remedy. A
+// variable such as WAITLESS_LOG_TABLE names the resource LogTable of the stack.
+func (p *patient) changed(r target.Resource, state target.State) (seen, try string) {
+	if limit := timeLimit(r, state.Variables); limit > 0 && state.TimeLimit > 0 && state.TimeLimit != limit {
+		return fmt.Sprintf("its time limit is %ds, and the template has %ds", state.TimeLimit, limit),
+			fmt.Sprintf("aws lambda update-function-configuration --function-name %s --timeout %d", r.ID, limit)
+	}
+	for _, name := range slices.Sorted(maps.Keys(state.Variables)) {
+		var resource strings.Builder
+		for word := range strings.SplitSeq(strings.TrimPrefix(name, "WAITLESS_"), "_") {
+			resource.WriteString(word[:min(1, len(word))] + strings.ToLower(word[min(1, len(word)):]))
+		}
+		for _, other := range p.stack.Resources {
+			// A variable with an ARN ends with the name of the resource.
+			if value := state.Variables[name]; other.Name == resource.String() && value != other.ID && !strings.HasSuffix(value, "/"+other.ID) {
+				return fmt.Sprintf("its variable %s is not %s, which the template has", name, other.ID),
+					"aws lambda update-function-configuration --function-name " + r.ID + " --environment file://variables.json" + restore
+			}
+		}
+	}
+	return "", ""
 }
 
 func (p *patient) resources(ctx context.Context) {
@@ -348,13 +401,20 @@ func (p *patient) resources(ctx context.Context) {
 			}
 			atOnce += state.AtOnce
 			try := strings.NewReplacer("ID", r.ID, "STACK", p.name).Replace(kind.try)
+			if err == nil && state.Try != "" {
+				try = state.Try
+			}
+			different, remedy := p.changed(r, state)
 			switch {
+			case r.Name == "JanitorSchedule" && state.Name == "DISABLED" && strings.Contains(p.stack.Parameters["Options"], "janitor-off"):
 			case err != nil:
 				p.fail(r.Name, err.Error(), try)
 			case !slices.Contains(kind.healthy, state.Name):
 				p.fail(r.Name, strings.TrimSuffix(state.Name+": "+state.Reason, ": "), try)
 			case state.Throttled:
 				p.fail(r.Name, "its reserved concurrency is 0, so it does not run", "aws lambda delete-function-concurrency --function-name "+r.ID)
+			case different != "":
+				p.fail(r.Name, different, remedy)
 			default:
 				healthy++
 			}
@@ -386,6 +446,8 @@ func (p *patient) queues(ctx context.Context) {
 			return
 		case err != nil:
 			p.fail(r.Name, err.Error(), "if it was deleted: "+recreate+", then waitless rearm --calls --stack "+p.name)
+		case state.Name != "":
+			p.fail(r.Name, state.Name, "aws sqs set-queue-attributes --queue-url "+r.ID+" --attributes file://attributes.json"+restore)
 		case !strings.HasSuffix(r.Name, "DeadLetters"):
 			seen := fmt.Sprintf("%d messages, %d in flight, %d delayed", state.Messages, state.InFlight, state.Delayed)
 			if ages[r.Name] > 0 {

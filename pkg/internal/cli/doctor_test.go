@@ -161,8 +161,49 @@ func healthyAccount() *sickAccount {
 		}},
 		states: map[string]target.State{
 			"LogTable": {Name: "ACTIVE"}, "ApiFunction": {Name: "Active"}, "PollSource": {Name: "Enabled", AtOnce: 50}, "Timers": {Name: "ACTIVE"},
-			"WakeQueue": {Messages: 3},
+			"WakeQueue": {Messages: 3}, "Role": {},
 		},
+	}
+}
+
+// harm adds a resource that has a state.
+func (a *sickAccount) harm(name, kind string, state target.State) {
+	a.stack.Resources = append(a.stack.Resources, target.Resource{Name: name, Type: kind, ID: name + "-id"})
+	a.states[name] = state
+}
+
+// The time limits that doctor expects are those of the template.
+func TestTimeLimitsAreThoseOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := map[string]string{}
+	for _, block := range regexp.MustCompile(`(?m)^  (?:\w+):\n(?:    .*\n|\n|  +#.*\n)+`).FindAllString(string(text), -1) {
+		if !strings.Contains(block, "Type: AWS::Serverless::Function\n") {
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimSpace(block), ":")
+		limits[name] = "10" // of Globals
+		if found := regexp.MustCompile(`(?m)^      Timeout: (.+)$`).FindStringSubmatch(block); found != nil {
+			limits[name] = found[1]
+		}
+	}
+	if len(limits) < 10 {
+		t.Fatalf("the template has the functions %v", limits)
+	}
+	for name, want := range limits {
+		got := fmt.Sprint(timeLimit(target.Resource{Name: name}, map[string]string{"WAITLESS_TIME_LIMIT": "7"}))
+		switch name {
+		case "InterpreterFunction": // its variable has the limit of the profile, too
+			want = "7"
+		case "CallServiceFunction", "EchoFunction": // of the profile; a sample
+			want = "0"
+		}
+		if got != want {
+			t.Errorf("%s: doctor expects %s, the template has %s", name, got, want)
+		}
 	}
 }
 
@@ -268,7 +309,7 @@ func TestDoctorOfStack(t *testing.T) {
 			"fail Timers ResourceNotFoundException: Timers is gone; try: aws scheduler create-schedule-group --name timers",
 		},
 		"no right to read": {func(a *sickAccount) { a.denied = target.TypeTable },
-			"warn tables not checked: your credentials lack dynamodb:DescribeTable; try: allow dynamodb:DescribeTable",
+			"warn tables not checked: your credentials lack dynamodb:DescribeTable and dynamodb:DescribeTimeToLive; try: allow dynamodb:DescribeTable",
 		},
 		"late": {func(a *sickAccount) { a.ages = map[string]time.Duration{"WakeQueue": time.Hour} },
 			"warn WakeQueue 3 messages, 0 in flight, 0 delayed, the oldest is 1h0m0s old; try: ",
@@ -288,6 +329,39 @@ func TestDoctorOfStack(t *testing.T) {
 			a.stack.Parameters = map[string]string{"Options": "backups,alarms-off", "AlarmTopic": ""}
 		},
 			"warn alarms the stack has none; try: sam deploy with the parameter AlarmTopic=ARN, and Options without alarms-off",
+		},
+		"variable": {func(a *sickAccount) {
+			a.states["ApiFunction"] = target.State{Name: "Active", Variables: map[string]string{"WAITLESS_LOG_TABLE": "other"}}
+		},
+			`fail ApiFunction its variable WAITLESS_LOG_TABLE is not log, which the template has; try: aws lambda update-function-configuration`,
+		},
+		"time limit": {func(a *sickAccount) { a.states["ApiFunction"] = target.State{Name: "Active", TimeLimit: 3} },
+			"its time limit is 3s, and the template has 25s; try: aws lambda update-function-configuration --function-name api --timeout 25",
+		},
+		"queue": {func(a *sickAccount) { a.states["WakeQueue"] = target.State{Name: "its policy was deleted"} },
+			`fail WakeQueue its policy was deleted; try: aws sqs set-queue-attributes --queue-url https://sqs/1/wakes --attributes`,
+		},
+		"janitor": {func(a *sickAccount) {
+			a.harm("JanitorSchedule", target.TypeSchedule, target.State{Name: "DISABLED", Try: "aws x"})
+		},
+			"fail JanitorSchedule DISABLED; try: aws x",
+		},
+		"janitor off": {func(a *sickAccount) {
+			a.harm("JanitorSchedule", target.TypeSchedule, target.State{Name: "DISABLED"})
+			a.stack.Parameters = map[string]string{"Options": "janitor-off"}
+		}, "ok timers 1 in order ok roles 1 in order"},
+		"role": {func(a *sickAccount) {
+			a.states["Role"] = target.State{Name: "its policy was deleted", Try: "aws iam x"}
+		},
+			`fail Role its policy was deleted; try: aws iam x`,
+		},
+		"secret": {func(a *sickAccount) {
+			a.harm("TokenKey", target.TypeSecret, target.State{Name: "its deletion is scheduled"})
+		},
+			"fail TokenKey its deletion is scheduled; try: aws secretsmanager restore-secret --secret-id TokenKey-id",
+		},
+		"rule": {func(a *sickAccount) { a.harm("JobEventsRule1", target.TypeRule, target.State{Name: "DISABLED"}) },
+			"fail JobEventsRule1 DISABLED; try: aws events enable-rule --name JobEventsRule1-id",
 		},
 		"deleted queue": {func(a *sickAccount) { delete(a.states, "WakeQueue") },
 			`WakeQueue is gone; try: if it was deleted: "A deleted queue or function" in waitless docs recovery, then waitless rearm --calls`,

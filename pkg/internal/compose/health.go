@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,8 +19,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/schemas"
 	cloudwatchtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -127,32 +132,9 @@ func (h *health) Concurrency(ctx context.Context) (int, error) {
 func (h *health) State(ctx context.Context, r target.Resource) (state target.State, err error) {
 	switch r.Type {
 	case target.TypeQueue:
-		found, failed := awssqs.NewFromConfig(h.Config).GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-			QueueUrl: &r.ID, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-		})
-		if failed != nil {
-			return state, brief(failed)
-		}
-		for name, to := range map[types.QueueAttributeName]*int{
-			types.QueueAttributeNameApproximateNumberOfMessages: &state.Messages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: &state.InFlight,
-			types.QueueAttributeNameApproximateNumberOfMessagesDelayed: &state.Delayed,
-		} {
-			*to, _ = strconv.Atoi(found.Attributes[string(name)]) // SQS writes numbers
-		}
+		state, err = h.queue(ctx, r)
 	case target.TypeFunction:
-		client := awslambda.NewFromConfig(h.Config)
-		found, failed := client.GetFunctionConfiguration(ctx, &awslambda.GetFunctionConfigurationInput{FunctionName: &r.ID})
-		if failed != nil {
-			return state, brief(failed)
-		}
-		state.Name, state.Reason = string(found.State), aws.ToString(found.StateReason)
-		if found.LastUpdateStatus == "Failed" {
-			state.Name, state.Reason = "its last update failed", aws.ToString(found.LastUpdateStatusReason)
-		}
-		reserved, failed := client.GetFunctionConcurrency(ctx, &awslambda.GetFunctionConcurrencyInput{FunctionName: &r.ID})
-		if err = failed; err == nil {
-			state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
-		}
+		state, err = h.function(ctx, r.ID)
 	case target.TypeSource:
 		found, failed := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &r.ID})
 		if err = failed; err == nil {
@@ -167,12 +149,120 @@ func (h *health) State(ctx context.Context, r target.Resource) (state target.Sta
 			state.Name = string(found.State)
 		}
 	case target.TypeTable:
-		found, failed := dynamodb.NewFromConfig(h.Config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.ID})
+		state, err = h.table(ctx, r.ID)
+	case target.TypeSecret:
+		found, failed := secretsmanager.NewFromConfig(h.Config).DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &r.ID})
+		if err = failed; err == nil && found.DeletedDate != nil {
+			state.Name = "its deletion is scheduled, and callbacks fail until it is restored"
+		}
+	case target.TypeRule:
+		_, name, found := strings.Cut(r.ID, "|") // BUS|RULE, or a rule of the default bus
+		if !found {
+			name = r.ID
+		}
+		rule, failed := eventbridge.NewFromConfig(h.Config).DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &name})
 		if err = failed; err == nil {
-			state.Name = string(found.Table.TableStatus)
+			state.Name = string(rule.State)
+		}
+	case target.TypeSchedule:
+		found, failed := scheduler.NewFromConfig(h.Config).GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &r.ID})
+		if err = failed; err == nil {
+			state.Name = string(found.State)
+			state.Try = fmt.Sprintf("aws scheduler update-schedule --name %s --state ENABLED --flexible-time-window Mode=OFF --schedule-expression '%s' "+
+				`--target '{"Arn":"%s","RoleArn":"%s","Input":"{}"}'`, r.ID, aws.ToString(found.ScheduleExpression),
+				aws.ToString(found.Target.Arn), aws.ToString(found.Target.RoleArn))
+		}
+	case target.TypeRole:
+		found, failed := iam.NewFromConfig(h.Config).ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: &r.ID})
+		if err = failed; err == nil {
+			state = role(r, found.PolicyNames)
 		}
 	}
 	return state, brief(err)
+}
+
+// role returns the state of a role that has these inline policies. The template gives it one.
+func role(r target.Resource, policies []string) (state target.State) {
+	policy := strings.ToLower(strings.TrimSuffix(r.Name, "Role"))
+	switch r.Name {
+	case "DeploymentRole": // it has a policy of AWS
+		return state
+	case "TimerRole":
+		policy = "timers"
+	case "JanitorScheduleRole":
+		policy = "janitor"
+	}
+	if !slices.Contains(policies, policy) {
+		state.Name = "its policy " + policy + " was deleted"
+		state.Try = "aws iam put-role-policy --role-name " + r.ID + " --policy-name " + policy +
+			` --policy-document file://policy.json ("A changed resource" in waitless docs recovery)`
+	}
+	return state
+}
+
+// table returns the state of a table, and reports a table without expiry of its items.
+func (h *health) table(ctx context.Context, name string) (state target.State, err error) {
+	client := dynamodb.NewFromConfig(h.Config)
+	found, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		return state, err
+	}
+	state.Name = string(found.Table.TableStatus)
+	expiry, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+	if err != nil {
+		return state, err
+	}
+	switch expiry.TimeToLiveDescription.TimeToLiveStatus {
+	case dynamodbtypes.TimeToLiveStatusEnabled, dynamodbtypes.TimeToLiveStatusEnabling:
+	case dynamodbtypes.TimeToLiveStatusDisabled, dynamodbtypes.TimeToLiveStatusDisabling:
+		state.Name = "its items do not expire"
+		state.Try = "aws dynamodb update-time-to-live --table-name " + name + " --time-to-live-specification Enabled=true,AttributeName=expires"
+	}
+	return state, nil
+}
+
+func (h *health) function(ctx context.Context, name string) (state target.State, err error) {
+	client := awslambda.NewFromConfig(h.Config)
+	found, err := client.GetFunctionConfiguration(ctx, &awslambda.GetFunctionConfigurationInput{FunctionName: &name})
+	if err != nil {
+		return state, err
+	}
+	state.Name, state.Reason, state.TimeLimit = string(found.State), aws.ToString(found.StateReason), int(aws.ToInt32(found.Timeout))
+	if found.Environment != nil {
+		state.Variables = found.Environment.Variables
+	}
+	if found.LastUpdateStatus == "Failed" {
+		state.Name, state.Reason = "its last update failed", aws.ToString(found.LastUpdateStatusReason)
+	}
+	reserved, err := client.GetFunctionConcurrency(ctx, &awslambda.GetFunctionConcurrencyInput{FunctionName: &name})
+	if err == nil {
+		state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
+	}
+	return state, err
+}
+
+// queue returns the messages of a queue. A queue without its policy, or without a queue for dead
+// letters, has the difference as its name.
+func (h *health) queue(ctx context.Context, r target.Resource) (state target.State, err error) {
+	found, err := awssqs.NewFromConfig(h.Config).GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+		QueueUrl: &r.ID, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err != nil {
+		return state, err
+	}
+	for name, to := range map[types.QueueAttributeName]*int{
+		types.QueueAttributeNameApproximateNumberOfMessages: &state.Messages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: &state.InFlight,
+		types.QueueAttributeNameApproximateNumberOfMessagesDelayed: &state.Delayed,
+	} {
+		*to, _ = strconv.Atoi(found.Attributes[string(name)]) // SQS writes numbers
+	}
+	switch {
+	case found.Attributes["Policy"] == "":
+		state.Name = "its policy was deleted"
+	case found.Attributes["RedrivePolicy"] == "" && !strings.HasSuffix(r.Name, "DeadLetters"):
+		state.Name = "it has no redrive policy, so a message that cannot be handled returns for ever"
+	}
+	return state, nil
 }
 
 // metrics returns a client of CloudWatch. It uses JSON, the only protocol that emulators also have.

@@ -60,17 +60,25 @@ const (
 	TypeSource   = "AWS::Lambda::EventSourceMapping"
 	TypeTimers   = "AWS::Scheduler::ScheduleGroup"
 	TypeTable    = "AWS::DynamoDB::Table"
+	TypeSecret   = "AWS::SecretsManager::Secret" //nolint:gosec // a type
+	TypeRule     = "AWS::Events::Rule"
+	TypeSchedule = "AWS::Scheduler::Schedule"
+	TypeRole     = "AWS::IAM::Role"
 )
 
 // State is the state of a resource.
 type State struct {
-	Name   string // as its service names it: "Active", "Enabled"; empty for a queue
+	Name   string // as its service names it: "Active", "Enabled"; empty for a queue in order
 	Reason string // may be empty
+	Try    string // the command that repairs the resource; may be empty
 	// The messages of a queue: Messages can be received, InFlight were received, Delayed have a
 	// delay.
 	Messages, InFlight, Delayed int
 	// AtOnce is how many functions an event source may run at once.
 	AtOnce int
+	// The time limit of a function in seconds, and its variables.
+	TimeLimit int
+	Variables map[string]string
 	// Throttled reports that a function may not run: no concurrency is reserved for it.
 	Throttled bool
 }
