@@ -79,7 +79,7 @@ func rowsWrong(rows [][]string, rules []string) []string {
 // ofTheCommand are the topics about the command and not the language. They have no rules.
 var ofTheCommand = []string{
 	"validate", "runners", "schedules", "settings", "testing", "script", "store", "dev", "console", "signing", "api", "fnf-api", "sfn-api", "exit-codes",
-	"aws", "parameters", "operations", "releases", "recovery", "rendezvous", "faults", "metrics", "traces", "security", "cost", "scale", "peers",
+	"in-production", "aws", "parameters", "operations", "releases", "recovery", "rendezvous", "faults", "metrics", "traces", "security", "cost", "scale", "peers",
 	"from-alibaba", "from-step-functions", "from-sfn-callback-urls",
 }
 

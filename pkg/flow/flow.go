@@ -68,7 +68,7 @@ func (f *Flow) Tasks() iter.Seq2[*Step, *Task] {
 	}
 }
 
-// UsesObjects returns the first step that reads or writes objects of S3, nil if there is none.
+// UsesObjects returns the first step that reads or writes objects of S3, nil without one.
 func (f *Flow) UsesObjects() *Step {
 	for _, step := range f.All {
 		if run := step.MapRun(); run != nil && (run.Items != nil || run.Written != nil) {

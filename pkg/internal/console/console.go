@@ -10,6 +10,7 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -215,6 +216,15 @@ func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Vary", "Accept-Encoding")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && r.Method == http.MethodGet { // posts respond with secrets
+			w.Header().Set("Content-Encoding", "gzip")
+			w.WriteHeader(max(p.Status, http.StatusOK))
+			packed := gzip.NewWriter(w)
+			_, _ = out.WriteTo(packed)
+			_ = packed.Close()
+			return
+		}
 		w.WriteHeader(max(p.Status, http.StatusOK))
 		_, _ = out.WriteTo(w) // an error means that the browser is gone
 	})

@@ -100,7 +100,7 @@ func (d executionData) stepPath(r *http.Request, step string, entered int) strin
 }
 
 // chosen returns the entry that the parameters step and entered name: without the latter the last
-// one that failed, or else waits, runs or succeeded. It returns nil if there is none.
+// one that failed, or else waits, runs or succeeded. It returns nil without entries.
 func chosen(r *http.Request, entries []*entry, hasEnded bool) (of *entry) {
 	rank := map[string]int{"succeeded": 1, "running": 2, "waiting": 3, "failed": 4}
 	id, _ := strconv.Atoi(r.FormValue("entered"))

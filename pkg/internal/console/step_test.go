@@ -1,7 +1,9 @@
 package console
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -82,6 +84,27 @@ func TestStepsHaveAPanel(t *testing.T) {
 	if key == nil || !strings.Contains(f.get(path+"?step=Key"), "<code>"+key[1]+"</code>") {
 		t.Errorf("the panel has another key than the function got: %v", key)
 	}
+}
+
+// The client of the fixture unpacks responses when it asked for gzip itself.
+func TestPagesAreCompressed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", "version: v1\ntype: flow\nsteps:\n"+passes(200))
+	f.begin("ask", "one", value.Object())
+	f.until("one", func(e rest.Execution) bool { return e.Status.Final() })
+	const path = "/executions/ask/one?all=1"
+	_, plain, _ := f.do(http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"identity"}})
+	_, packed, _ := f.do(http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"gzip"}})
+	unpacked, err := gzip.NewReader(strings.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unpacked)
+	if err != nil || !strings.Contains(string(text), "step199") || len(packed) > len(plain)/5 {
+		t.Errorf("%d bytes are packed into %d: %v", len(plain), len(packed), err)
+	}
+	t.Logf("%d bytes are packed into %d", len(plain), len(packed))
 }
 
 func TestEventsAreAFile(t *testing.T) {
