@@ -126,7 +126,8 @@ func (f *fixture) client() *sdk.Client {
 	}))
 	f.t.Cleanup(server.Close)
 	return sdk.New(sdk.Options{
-		HTTPClient: wholeBodies{}, BaseEndpoint: &server.URL, Region: "us-east-2", Credentials: credentials.NewStaticCredentialsProvider(keyID, secret, ""), Retryer: aws.NopRetryer{},
+		HTTPClient: wholeBodies{}, BaseEndpoint: &server.URL, Region: "us-east-2",
+		Credentials: credentials.NewStaticCredentialsProvider(keyID, secret, ""), Retryer: aws.NopRetryer{},
 	})
 }
 
