@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -170,8 +171,7 @@ func TestStateMachinesByTheAWSCLI(t *testing.T) {
 		}
 	}
 	call("update-state-machine", "--state-machine-arn", machine, "--definition", write("passes", passesMachine), "--publish")
-	sync, err := s.sfnClient(t).StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: &machine, Name: aws.String("sync")},
-		func(o *sfn.Options) { o.APIOptions = append(o.APIOptions, withoutHostPrefix) })
+	sync, err := s.sfnClient(t).StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: &machine, Name: aws.String("sync")}, unprefixed)
 	if err != nil || sync.Status != "SUCCEEDED" || aws.ToString(sync.Output) != `"done"` {
 		t.Errorf("the synchronous execution: %+v, %v", sync, err)
 	}
@@ -188,7 +188,26 @@ func TestStateMachinesByTheAWSCLI(t *testing.T) {
 	refused("StateMachineDoesNotExist", "describe-state-machine", "--state-machine-arn", machine)
 }
 
-// withoutHostPrefix keeps a client from putting "sync-" before the host. The CLI has no switch for it.
+// A stack tests a state with a mock, and makes no calls for it.
+func TestAStateIsTestedOnTheStack(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	state := &sfn.TestStateInput{
+		Definition: aws.String(s.greeting()), StateName: aws.String("Call"), Mock: &types.MockInput{Result: aws.String(`{"Payload":{"name":"Ada"}}`)},
+	}
+	if tested, err := s.sfnClient(t).TestState(t.Context(), state, unprefixed); err != nil || aws.ToString(tested.Output) != `{"name":"Ada"}` ||
+		aws.ToString(tested.NextState) != "Known" {
+		t.Errorf("the tested state: %+v, %v", tested, err)
+	}
+	state.Mock = nil
+	if _, err := s.sfnClient(t).TestState(t.Context(), state, unprefixed); err == nil || !strings.Contains(err.Error(), "specify a mock") {
+		t.Errorf("a call of a tested state: %v", err)
+	}
+}
+
+// unprefixed keeps a client from putting "sync-" before the host.
+func unprefixed(o *sfn.Options) { o.APIOptions = append(o.APIOptions, withoutHostPrefix) }
+
 func withoutHostPrefix(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("withoutHostPrefix", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
