@@ -51,6 +51,16 @@ func expire(ctx context.Context, config aws.Config, table string, on bool) error
 	return err
 }
 
+// expireTables lets the items of the tables expire: the emulator does not read it in the template.
+func (s stack) expireTables(t *testing.T) {
+	t.Helper()
+	for _, table := range []string{"LogTable", "WaitsTable"} {
+		if err := expire(t.Context(), emulator.Config(t), s.resources[table], true); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func withoutExpiry(ctx context.Context, config aws.Config, s stack) (func(context.Context) error, error) {
 	table := s.resources["WaitsTable"]
 	return func(ctx context.Context) error { return expire(ctx, config, table, true) }, expire(ctx, config, table, false)

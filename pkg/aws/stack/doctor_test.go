@@ -215,11 +215,7 @@ func TestDoctor(t *testing.T) { //nolint:tparallel // each ailment is that of th
 	t.Parallel()
 	s := alone(t)
 	replaceAlarms(t, s)
-	for _, table := range []string{"LogTable", "WaitsTable"} { // the emulator does not read it in the template
-		if err := expire(t.Context(), emulator.Config(t), s.resources[table], true); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.expireTables(t)
 	before := s.items(t)
 	for _, a := range ailments { //nolint:paralleltest // each breaks the stack
 		t.Run(a.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestRecoveryPageIsTested(t *testing.T) {
 			shows = append(shows, title)
 		}
 	}
-	if diff := cmp.Diff([]string{"Rearm", "Pause", "Back up", "Restore", "Dead letters", deletedQueue}, shows); diff != "" {
+	if diff := cmp.Diff([]string{"Rearm", "Pause", "Back up", "Restore", "Dead letters", deletedQueue, changedResource}, shows); diff != "" {
 		t.Errorf("sections with commands (-tested +page):\n%s", diff)
 	}
 }
@@ -89,14 +90,16 @@ func TestRearmOfThePage(t *testing.T) {
 	s.awaitQuiet(t, "WakeQueue")
 }
 
-const deletedQueue = "A deleted queue or function"
+const deletedQueue, changedResource = "A deleted queue or function", "A changed resource"
 
 // The commands of the page find a queue that was deleted, and create it again with the attributes
-// that it had.
+// and the policy that it had. Then nothing has changed.
 func TestDeletedQueueOfThePage(t *testing.T) {
 	t.Parallel()
 	s, dir := alone(t), t.TempDir()
 	replaceAlarms(t, s)
+	s.expireTables(t)
+	before := s.attributes(t, "NoticeQueue")
 	text, err := os.ReadFile(filepath.Join(root, "pkg", "docs", "reference", "recovery.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -104,16 +107,20 @@ func TestDeletedQueueOfThePage(t *testing.T) {
 	_, attributes, _ := strings.Cut(string(text), "```json\n")
 	attributes, _, _ = strings.Cut(attributes, "```")
 	attributes = strings.ReplaceAll(attributes, `\"ARN\"`, `\"`+s.queueARN(t, "NoticeDeadLetters")+`\"`)
+	policy, err := json.Marshal(before["Policy"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	attributes = strings.TrimSuffix(strings.TrimSpace(attributes), "}") + `, "Policy": ` + string(policy) + "}"
 	if err := os.WriteFile(filepath.Join(dir, "attributes.json"), []byte(attributes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := s.attributes(t, "NoticeQueue")
 	config, url := emulator.Config(t), s.resources["NoticeQueue"]
 	if _, err := sqs.NewFromConfig(config).DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
 		t.Fatal(err)
 	}
 	s.check(t, view.ExitFailed, "fail  NoticeQueue", "doctor")
-	commands := s.page(t, deletedQueue)
+	commands := append(s.page(t, deletedQueue), s.page(t, changedResource)...)
 	for i := range commands {
 		// This version of the AWS CLI does not read the endpoint of SQS from its variables.
 		commands[i].command = strings.NewReplacer(" NAME ", " "+path.Base(url)+" ", "aws sqs ", "aws sqs --endpoint-url "+*config.BaseEndpoint+" ").
@@ -137,7 +144,7 @@ func (s stack) attributes(t *testing.T, queue string) map[string]string {
 		t.Fatal(err)
 	}
 	set := map[string]string{}
-	for _, name := range []string{"VisibilityTimeout", "MessageRetentionPeriod", "RedrivePolicy", "QueueArn", "DelaySeconds"} {
+	for _, name := range []string{"VisibilityTimeout", "MessageRetentionPeriod", "RedrivePolicy", "QueueArn", "DelaySeconds", "Policy"} {
 		set[name] = strings.ReplaceAll(found.Attributes[name], " ", "")
 	}
 	return set
