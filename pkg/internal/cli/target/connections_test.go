@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 // bounded is a server with a limit of connections, which ends with the test.
 type bounded struct {
 	t       *testing.T
+	of      *connections
 	address string
 	handled chan string   // receives the path of each request that waits
 	release chan struct{} // lets those requests end
@@ -33,8 +35,9 @@ func serveBounded(t *testing.T, most int) *bounded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bounded{t: t, address: listener.Addr().String(), handled: make(chan string), release: make(chan struct{})}
-	end := serve(t.Context(), limitConnections(listener, most), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	of := limitConnections(listener, most)
+	b := &bounded{t: t, of: of, address: listener.Addr().String(), handled: make(chan string), release: make(chan struct{})}
+	end := serve(t.Context(), of, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/now":
 		case strings.HasPrefix(r.URL.Path, "/stream") && !MayWait(r.Context()):
@@ -80,6 +83,16 @@ func (b *bounded) status(conn net.Conn) int {
 	return response.StatusCode
 }
 
+// awaitIdle waits until the server knows so many idle connections: a client may read a response
+// before it does.
+func (b *bounded) awaitIdle(n int) {
+	for isLess := true; isLess && b.t.Context().Err() == nil; runtime.Gosched() {
+		b.of.mu.Lock()
+		isLess = b.of.idle.Len() < n
+		b.of.mu.Unlock()
+	}
+}
+
 // wantClosed checks that the server closed a connection without a response.
 func (b *bounded) wantClosed(conn net.Conn, what string) {
 	b.t.Helper()
@@ -105,12 +118,13 @@ func TestNewConnectionClosesTheLongestIdle(t *testing.T) {
 			working := b.connect(get("/wait")) // the first, and not idle
 			<-b.handled
 			var idle []net.Conn
-			for range most - 1 {
+			for i := range most - 1 {
 				conn := b.connect(sent.before)
 				if sent.before == get("/now") {
 					b.status(conn)
 				}
 				idle = append(idle, conn)
+				b.awaitIdle(i + 1)
 			}
 			if got := b.status(b.connect(get("/now"))); got != http.StatusOK {
 				t.Errorf("status %d at the limit", got)
