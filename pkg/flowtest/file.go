@@ -208,7 +208,7 @@ func written(n yaml.Node) (v any) {
 	if n.IsZero() {
 		return nil
 	}
-	_ = n.Decode(&v) // was read
+	_ = n.Load(&v, yaml.WithUniqueKeys(false)) // was read, in linear time
 	return cmp.Or[any](v, json.RawMessage("null"))
 }
 

@@ -272,7 +272,7 @@ func (a *scriptAnswer) check() (field string, err error) {
 		return "output", errors.New("it has neither output nor error nor choice; write one of them")
 	}
 	var written any
-	_ = a.Output.Decode(&written) // was read
+	_ = a.Output.Load(&written, yaml.WithUniqueKeys(false)) // was read, in linear time
 	output, err := json.Marshal(written)
 	if err != nil {
 		return "output", err
