@@ -172,7 +172,7 @@ func (a *sickAccount) harm(name, kind string, state target.State) {
 	a.states[name] = state
 }
 
-// The time limits that doctor expects are those of the template.
+// Doctor expects the time limits of the template.
 func TestTimeLimitsAreThoseOfTheTemplate(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../template.yaml")

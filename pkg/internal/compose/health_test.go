@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 )
 
-// The policies that doctor expects are those of the template.
+// Doctor expects the policies of the template.
 func TestPoliciesAreThoseOfTheTemplate(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../template.yaml")

@@ -217,15 +217,14 @@ func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Vary", "Accept-Encoding")
+		to := io.Writer(w)
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && r.Method == http.MethodGet { // posts respond with secrets
 			w.Header().Set("Content-Encoding", "gzip")
-			w.WriteHeader(max(p.Status, http.StatusOK))
 			packed := gzip.NewWriter(w)
-			_, _ = out.WriteTo(packed)
-			_ = packed.Close()
-			return
+			defer packed.Close() //nolint:errcheck // as below
+			to = packed
 		}
 		w.WriteHeader(max(p.Status, http.StatusOK))
-		_, _ = out.WriteTo(w) // an error means that the browser is gone
+		_, _ = out.WriteTo(to) // an error means that the browser is gone
 	})
 }

@@ -21,7 +21,7 @@ const mostLinks = 20
 // mostJSON is how many bytes of the events the panel has as JSON. The file has all.
 const mostJSON = 64 << 10
 
-// stepData is the panel of a step: one of its entries.
+// stepData is the panel of a step and shows one entry.
 type stepData struct {
 	Name, Status, Resource string // Name has the iterations around the step
 	Entered, Ended, Took   string
