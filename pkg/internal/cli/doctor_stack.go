@@ -313,9 +313,6 @@ func (p *patient) allow(route string) string {
 // create it.
 const recreate = `"A deleted queue or function" in waitless docs recovery`
 
-// restore names the page for a changed resource.
-const restore = ` ("A changed resource" in waitless docs recovery)`
-
 // examined are the resources that are checked, in this order.
 var examined = []struct {
 	kind, name string
@@ -382,7 +379,7 @@ func (p *patient) changed(r target.Resource, state target.State) (seen, try stri
 			// A variable with an ARN ends with the name of the resource.
 			if value := state.Variables[name]; other.Name == resource.String() && value != other.ID && !strings.HasSuffix(value, "/"+other.ID) {
 				return fmt.Sprintf("its variable %s is not %s, which the template has", name, other.ID),
-					"aws lambda update-function-configuration --function-name " + r.ID + " --environment file://variables.json" + restore
+					"aws lambda update-function-configuration --function-name " + r.ID + " --environment file://variables.json" + target.Restore
 			}
 		}
 	}
@@ -447,7 +444,7 @@ func (p *patient) queues(ctx context.Context) {
 		case err != nil:
 			p.fail(r.Name, err.Error(), "if it was deleted: "+recreate+", then waitless rearm --calls --stack "+p.name)
 		case state.Name != "":
-			p.fail(r.Name, state.Name, "aws sqs set-queue-attributes --queue-url "+r.ID+" --attributes file://attributes.json"+restore)
+			p.fail(r.Name, state.Name, "aws sqs set-queue-attributes --queue-url "+r.ID+" --attributes file://attributes.json"+target.Restore)
 		case !strings.HasSuffix(r.Name, "DeadLetters"):
 			seen := fmt.Sprintf("%d messages, %d in flight, %d delayed", state.Messages, state.InFlight, state.Delayed)
 			if ages[r.Name] > 0 {

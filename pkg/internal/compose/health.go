@@ -195,7 +195,7 @@ func role(r target.Resource, policies []string) (state target.State) {
 	if !slices.Contains(policies, policy) {
 		state.Name = "its policy " + policy + " was deleted"
 		state.Try = "aws iam put-role-policy --role-name " + r.ID + " --policy-name " + policy +
-			` --policy-document file://policy.json ("A changed resource" in waitless docs recovery)`
+			" --policy-document file://policy.json" + target.Restore
 	}
 	return state
 }

@@ -66,6 +66,9 @@ const (
 	TypeRole     = "AWS::IAM::Role"
 )
 
+// Restore ends a remedy for a changed resource: it names the page that has the content of the file.
+const Restore = ` ("A changed resource" in waitless docs recovery)`
+
 // State is the state of a resource.
 type State struct {
 	Name   string // as its service names it: "Active", "Enabled"; empty for a queue in order
